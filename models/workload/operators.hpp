@@ -1,0 +1,103 @@
+// models/workload/operators.hpp — a transformer block as the operators one tensor-parallel rank runs
+// for one micro-batch: kernels in issue order, the tensor-parallel collectives between them, the
+// activations kept for the backward pass, and the parameters held.
+//
+// Symbols  s [1] sequence length, b [1] micro-batch, t [1] tensor-parallel degree, h hidden size
+// Sources  Megatron-LM column/row split: Shoeybi et al. 2019 (arXiv 1909.08053) section 3;
+//          sequence parallelism and activation bytes: Korthikanti et al. 2022 (arXiv 2205.05198)
+//          sections 4 and 5; flash attention's saved statistics: Dao 2023 (arXiv 2307.08691)
+// Ignores  dropout in training recipes that turn it off (default off), MoE and multimodal blocks
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "models/workload/model_shape.hpp"
+#include "sim/base/units.hpp"
+#include "sim/plan/instruction.hpp"
+#include "sim/plan/kernel.hpp"
+
+namespace stepcast::workload {
+
+enum class AttentionKernel : std::uint8_t {
+  kFlash,    // fused; causal runs half the score work; keeps output and log-sum-exp
+  kUnfused,  // batched GEMM, masked softmax, batched GEMM; runs the full square; keeps the scores
+};
+
+enum class Recompute : std::uint8_t { kNone, kSelective, kFull };  // selective: the attention core
+
+struct BlockOptions {
+  std::int64_t micro_batch = 1;
+  std::int64_t sequence = 0;
+  int tensor_parallel = 1;
+  bool sequence_parallel = false;
+  plan::Dtype dtype = plan::Dtype::kBf16;         // of activations and of the arithmetic outside GEMMs
+  std::optional<plan::Dtype> gemm_dtype;          // e.g. fp8 linear layers; empty: dtype
+  AttentionKernel attention = AttentionKernel::kFlash;
+  Recompute recompute = Recompute::kNone;
+  bool fused_kernels = true;                      // bias+activation, residual+norm in one kernel each
+  double dropout = 0.0;                           // > 0 keeps masks (1 byte an element)
+  std::int64_t vocab_padding = 128;               // padded to a multiple of this times t (Megatron)
+};
+
+struct Operator {
+  std::string name;  // "attention.qkv", "mlp.up", "norm1", ...
+  plan::Kernel kernel;
+};
+
+// A collective over the tensor-parallel group at this point of the block.
+struct TensorCollective {
+  std::string name;
+  plan::CollectiveKind kind = plan::CollectiveKind::kAllReduce;
+  Bytes bytes;       // as plan::Collective::bytes
+  plan::Dtype dtype = plan::Dtype::kBf16;
+  // May run beside the kernels that follow, up to the end of the block (weight-gradient GEMMs).
+  bool overlaps_next = false;
+};
+
+using Step = std::variant<Operator, TensorCollective>;
+
+struct SavedTensor {
+  std::string name;
+  Bytes size;  // per tensor-parallel rank
+};
+
+struct Block {
+  std::string name;                 // "layer", "embedding", "head"
+  std::vector<Step> forward;
+  std::vector<Step> recompute;      // runs before `backward`; empty unless recomputing
+  std::vector<Step> backward;       // input- and weight-gradient kernels apart (Kernel::pass)
+  std::vector<SavedTensor> saved;   // kept from forward to backward
+  Bytes recompute_peak;             // extra activations alive while the block is recomputed
+  Bytes forward_workspace;          // largest transient within the pass (beyond saved)
+  Bytes backward_workspace;
+  std::int64_t parameters = 0;      // held by one tensor-parallel rank
+  std::int64_t matrix_count = 0;    // parameter tensors, for optimizer launch counts
+};
+
+// Requires: t divides heads, and kv_heads divides t or t divides kv_heads (checked by the planner).
+Block make_embedding(const ModelShape& shape, const BlockOptions& options);
+Block make_layer(const ModelShape& shape, std::int64_t layer, const BlockOptions& options);
+// Final norm, logits, loss; `shares_embedding`: tied weights that live on this same stage count once.
+Block make_head(const ModelShape& shape, const BlockOptions& options, bool shares_embedding);
+
+// Padded vocabulary: the next multiple of options.vocab_padding * t.
+std::int64_t padded_vocab(const ModelShape& shape, const BlockOptions& options);
+
+// Boundary activation handed to the next pipeline stage (per tensor-parallel rank).
+Bytes boundary_activation(const ModelShape& shape, const BlockOptions& options);
+
+// FLOPs of one training step per sequence (forward and backward, recompute not counted), by
+// convention. The three differ in attention and embedding terms; see docs/guide/metrics.md.
+//   kMegatron  72 l s h^2 (1 + s/(6h) + V/(12 h l)) generalised to GQA and gated MLPs; the full
+//              square of attention scores (Narayanan et al. 2021, eq. 3, less the recompute term)
+//   kPalm      6 N + 12 l H Q s per token, N without embedding tables (Chowdhery et al. 2022, app. B)
+//   kLlama     as kMegatron but attention scores counted causally (half)
+enum class FlopsConvention : std::uint8_t { kMegatron, kPalm, kLlama };
+Flops model_flops_per_sequence(const ModelShape& shape, std::int64_t sequence, FlopsConvention convention);
+const char* name_of(FlopsConvention convention);
+
+}  // namespace stepcast::workload

@@ -1,0 +1,59 @@
+#include "sim/base/diagnostic.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace stepcast {
+namespace {
+
+std::string render_one(const Diagnostic& d) {
+  std::string text;
+  if (!d.where.file.empty()) {
+    text += d.where.line > 0 ? fmt::format("{}:{}:{}: ", d.where.file, d.where.line, d.where.column)
+                             : fmt::format("{}: ", d.where.file);
+  }
+  text += "error: ";
+  if (!d.path.empty()) text += d.path + ": ";
+  text += d.problem;
+  if (!d.expected.empty()) text += "\n  expected: " + d.expected;
+  if (!d.got.empty()) text += "\n  got:      " + d.got;
+  if (!d.hint.empty()) text += "\n  hint:     " + d.hint;
+  return text;
+}
+
+}  // namespace
+
+std::string render(std::span<const Diagnostic> diagnostics, std::size_t limit) {
+  std::vector<Diagnostic> sorted(diagnostics.begin(), diagnostics.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Diagnostic& a, const Diagnostic& b) {
+    return std::tie(a.where.file, a.where.line, a.where.column, a.path) <
+           std::tie(b.where.file, b.where.line, b.where.column, b.path);
+  });
+  std::string text;
+  for (std::size_t i = 0; i < sorted.size() && i < limit; ++i) {
+    if (i > 0) text += '\n';
+    text += render_one(sorted[i]);
+  }
+  if (sorted.size() > limit) text += fmt::format("\nand {} more", sorted.size() - limit);
+  return text;
+}
+
+UserError::UserError(Diagnostic diagnostic) : diagnostics_{std::move(diagnostic)} {
+  text_ = render(diagnostics_);
+}
+
+UserError::UserError(std::vector<Diagnostic> diagnostics) : diagnostics_{std::move(diagnostics)} {
+  text_ = render(diagnostics_);
+}
+
+UserError::UserError(const std::string& problem)
+    : UserError(Diagnostic{.problem = problem}) {}
+
+void Diagnostics::throw_if_any() {
+  if (!list_.empty()) throw UserError(std::exchange(list_, {}));
+}
+
+}  // namespace stepcast
