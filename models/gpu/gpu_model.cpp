@@ -1,0 +1,70 @@
+#include "models/gpu/gpu_model.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "models/gpu/attention.hpp"
+#include "models/gpu/gemm.hpp"
+#include "models/gpu/memory_bound.hpp"
+#include "sim/base/check.hpp"
+
+namespace stepcast::gpu {
+
+namespace {
+
+double operand_bytes(const plan::GemmShape& s, plan::Dtype dtype) {
+  return static_cast<double>(s.batch) * static_cast<double>(s.m + s.n) * static_cast<double>(s.k) *
+         static_cast<double>(plan::element_bytes(dtype));
+}
+
+}  // namespace
+
+GpuModel::GpuModel(GpuParameters parameters) : parameters_{std::move(parameters)} {
+  const GpuParameters& p = parameters_;
+  SIM_CHECK(p.hardware.sm_count > 0, p.hardware.sm_count);
+  SIM_CHECK(p.hardware.memory_bandwidth.si() > 0, p.hardware.memory_bandwidth.si());
+  SIM_CHECK(p.hardware.vector_fp32.si() > 0 && p.hardware.clock.si() > 0 && p.hardware.l2.count() > 0);
+  SIM_CHECK(p.memory.streaming_efficiency > 0 && p.memory.reduction_efficiency > 0);
+  SIM_CHECK(p.memory.l2_bandwidth.si() > 0 && p.memory.sm_bandwidth.si() > 0);
+  SIM_CHECK(!p.gemm.tiles.empty() && p.gemm.mma_efficiency > 0 && p.gemm.mma_efficiency_fp8 > 0);
+  SIM_CHECK(p.attention.mma_efficiency > 0 && p.attention.backward_mma_efficiency > 0);
+  SIM_CHECK(p.attention.scores_per_clock > 0, p.attention.scores_per_clock);
+}
+
+Duration GpuModel::time(const plan::Kernel& kernel) const {
+  const double floor_s = parameters_.kernel_latency.seconds();
+  double seconds = floor_s * std::max(kernel.launches, 1);
+  switch (kernel.op) {
+    case plan::OpClass::kGemm: {
+      SIM_CHECK(kernel.gemm.has_value() && supports(kernel.dtype), static_cast<int>(kernel.dtype));
+      const plan::GemmShape& s = *kernel.gemm;
+      if (s.batch == 0 || s.m == 0 || s.n == 0 || s.k == 0) break;
+      const double c_bytes = std::max(
+          kernel.written.si(), kernel.read.si() + kernel.written.si() - operand_bytes(s, kernel.dtype));
+      seconds += plan_gemm(parameters_, s, kernel.dtype, c_bytes).seconds;
+      // Weight gradients find both operands quantised (and transposed) by the two passes before.
+      if (kernel.dtype == plan::Dtype::kFp8 && kernel.pass != plan::Pass::kWeightGrad)
+        seconds += floor_s + quantize_seconds(parameters_, static_cast<double>(s.batch * s.m * s.k));
+      break;
+    }
+    case plan::OpClass::kAttention:
+      SIM_CHECK(kernel.attention.has_value() && supports(kernel.dtype), static_cast<int>(kernel.dtype));
+      seconds += attention_seconds(parameters_, *kernel.attention, kernel.dtype, kernel.pass,
+                                   kernel.read.si() + kernel.written.si());
+      break;
+    default: seconds += memory_bound_seconds(parameters_, kernel);
+  }
+  return Duration::from_seconds(seconds);
+}
+
+Duration GpuModel::launch_cost(const plan::Kernel& kernel) const {
+  return parameters_.host_launch * std::max(kernel.launches, 1);
+}
+
+bool GpuModel::supports(plan::Dtype dtype) const { return peak(dtype).si() > 0; }
+
+FlopRate GpuModel::peak(plan::Dtype dtype) const {
+  return parameters_.hardware.peak[static_cast<std::size_t>(dtype)];
+}
+
+}  // namespace stepcast::gpu

@@ -1,0 +1,70 @@
+// models/gpu/gpu_parameters.hpp — the figures the GPU model computes with, as plain values. Hardware
+// figures come from the catalogue (topologies/), the rest from a profile (calibration/profiles/),
+// where each has its unit, basis and source. Nothing here depends on a scenario or on a shape.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/units.hpp"
+#include "sim/plan/kernel.hpp"
+
+namespace stepcast::gpu {
+
+// The part of C that one streaming multiprocessor (SM) works on at a time.
+struct Tile {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  friend auto operator<=>(const Tile&, const Tile&) = default;
+};
+
+struct HardwareParameters {
+  // Dense tensor-core rate by plan::Dtype; zero where the GPU has no such path.
+  std::array<FlopRate, plan::kDtypeCount> peak{};
+  FlopRate vector_fp32;        // CUDA cores
+  Bandwidth memory_bandwidth;  // HBM, GDDR
+  Bytes l2;
+  std::int64_t sm_count = 0;
+  Frequency clock;             // SM clock while kernels run
+};
+
+struct MemoryParameters {
+  double streaming_efficiency = 0;  // [1] of memory_bandwidth, large elementwise kernels
+  double reduction_efficiency = 0;  // [1] the same for row reductions: norm, softmax, loss
+  Bandwidth l2_bandwidth;           // all SMs together
+  Bandwidth sm_bandwidth;           // most that one SM draws from L2
+};
+
+struct GemmParameters {
+  std::vector<Tile> tiles;          // that the library has for this architecture
+  std::int64_t k_block = 64;        // depth of one main-loop step
+  double mma_efficiency = 0;        // [1] of the peak while the main loop runs, 16-bit inputs
+  double mma_efficiency_fp8 = 0;    // [1] the same for fp8
+  Duration tile_overhead;           // pipeline fill and epilogue that nothing hides, per tile
+  Duration split_k_cost;            // partial sums: the second pass over C
+};
+
+struct AttentionParameters {
+  std::int64_t query_block = 128;
+  std::int64_t key_block = 128;
+  double mma_efficiency = 0;           // [1] of the peak while the main loop runs, forward
+  double backward_mma_efficiency = 0;  // [1]
+  double scores_per_clock = 0;         // softmax scores that one SM finishes per clock
+  double softmax_overlap = 0;          // [1] share of the shorter of softmax and MMA that is hidden
+  Duration block_overhead;             // per query block: load of Q, epilogue
+};
+
+struct GpuParameters {
+  HardwareParameters hardware;
+  MemoryParameters memory;
+  GemmParameters gemm;
+  AttentionParameters attention;
+  Duration kernel_latency;  // a kernel that does nothing, start to end on the device
+  Duration kernel_gap;      // idle between two dependent kernels of one stream
+  Duration host_launch;     // host time per kernel, framework included
+  Bytes context;            // CUDA context and libraries' code
+  Bytes gemm_workspace;     // cuBLAS and cuBLASLt workspace
+};
+
+}  // namespace stepcast::gpu

@@ -1,0 +1,83 @@
+#include <doctest/doctest.h>
+
+#include "models/gpu/attention.hpp"
+#include "models/gpu/gemm.hpp"
+#include "models/gpu/gpu_model.hpp"
+#include "tests/support/gpu_fixture.hpp"
+
+using namespace stepcast;
+using namespace stepcast::gpu;
+using stepcast::gpu::testing::round_gpu;
+
+TEST_SUITE_BEGIN("unit");
+
+namespace {
+
+plan::Kernel gemm_kernel(std::int64_t m, std::int64_t n, std::int64_t k) {
+  plan::Kernel kernel{.op = plan::OpClass::kGemm, .dtype = plan::Dtype::kBf16};
+  kernel.gemm = plan::GemmShape{1, m, n, k};
+  kernel.read = Bytes{2 * (m * k + k * n)};
+  kernel.written = Bytes{2 * m * n};
+  return kernel;
+}
+
+}  // namespace
+
+// 1280 x 1280 in tiles of 128 x 128 is exactly 100 tiles: one wave of 100 SMs. One more row adds a
+// row of ten tiles, and with it a second wave.
+TEST_CASE("gpu: tiles and waves of a GEMM are counted in whole ones") {
+  const GpuParameters p = round_gpu();
+  const GemmPlan exact = plan_gemm(p, {1, 1280, 1280, 4096}, plan::Dtype::kBf16, 0);
+  CHECK(exact.tiles == 100);
+  CHECK(exact.waves == 1);
+  const GemmPlan ragged = plan_gemm(p, {1, 1281, 1280, 4096}, plan::Dtype::kBf16, 0);
+  CHECK(ragged.tiles == 110);
+  CHECK(ragged.waves == 2);
+}
+
+// One tile: 2 * 128 * 128 * 4096 FLOP at 0.5 of an SM's 1 TFLOP/s = 268.435456 us; a wave of them takes as
+// long; the floor of 1 us comes on top. Memory (31.5 MB + 3.3 MB at 0.8 TB/s = 44 us) is not the limit.
+TEST_CASE("gpu: one wave takes one tile's time") {
+  const GpuModel model{round_gpu()};
+  CHECK(model.time(gemm_kernel(1280, 1280, 4096)).seconds() == doctest::Approx(269.435456e-6));
+}
+
+// 80 MB at 0.8 of 1 TB/s = 100 us, plus 1 us. Twice the kernels: one more floor.
+TEST_CASE("gpu: a large elementwise kernel runs at memory bandwidth") {
+  const GpuModel model{round_gpu()};
+  plan::Kernel kernel{.op = plan::OpClass::kElementwise};
+  kernel.read = Bytes{40'000'000};
+  kernel.written = Bytes{40'000'000};
+  CHECK(model.time(kernel).seconds() == doctest::Approx(101e-6));
+  kernel.launches = 2;
+  CHECK(model.time(kernel).seconds() == doctest::Approx(102e-6));
+  CHECK(model.launch_cost(kernel) == Duration::microseconds(10));
+  // Row reductions stream at 0.5: 160 us and two floors.
+  kernel.op = plan::OpClass::kNorm;
+  CHECK(model.time(kernel).seconds() == doctest::Approx(162e-6));
+}
+
+// 1 MB lies in L2 (10 TB/s): 0.1 us and the floor.
+TEST_CASE("gpu: a small kernel costs the floor") {
+  const GpuModel model{round_gpu()};
+  plan::Kernel kernel{.op = plan::OpClass::kElementwise};
+  kernel.read = Bytes{1'000'000};
+  CHECK(model.time(kernel).seconds() == doctest::Approx(1.1e-6));
+  kernel.read = Bytes{0};
+  CHECK(model.time(kernel) == Duration::microseconds(1));
+}
+
+// Four query blocks of 128 over four key blocks: causal visits 1 + 2 + 3 + 4, full 16. A window of 128 keys
+// reaches one block back: 1 + 2 + 2 + 2.
+TEST_CASE("gpu: causal attention visits the blocks up to the diagonal") {
+  plan::AttentionShape shape{1, 1, 1, 512, 512, 128, 128, true, {}};
+  CHECK(count_blocks(shape, 128, 128).total == 10);
+  CHECK(count_blocks(shape, 128, 128).longest == 4);
+  shape.window = 128;
+  CHECK(count_blocks(shape, 128, 128).total == 7);
+  shape.window.reset();
+  shape.causal = false;
+  CHECK(count_blocks(shape, 128, 128).total == 16);
+}
+
+TEST_SUITE_END();
