@@ -64,6 +64,13 @@ std::vector<RankId> Plan::members(GroupId group, RankId rank) const {
       Extent extent{static_cast<std::int32_t>(stride), {}};
       if (axis == Axis::kPipeline && !g.stages.empty()) {
         extent.values = g.stages;
+      } else if (g.split && g.split->axis == axis) {
+        const std::int32_t block = g.split->block;
+        SIM_CHECK(block >= 1 && degrees[axis] % block == 0, g.name, block, degrees[axis]);
+        const std::int32_t first = g.split->across ? own[axis] % block : own[axis] / block * block;
+        const std::int32_t step = g.split->across ? block : 1;
+        const std::int32_t count = g.split->across ? degrees[axis] / block : block;
+        for (std::int32_t i = 0; i < count; ++i) extent.values.push_back(first + i * step);
       } else {
         for (std::int32_t i = 0; i < degrees[axis]; ++i) extent.values.push_back(i);
       }

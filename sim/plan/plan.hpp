@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,12 +34,23 @@ class PerAxis {
 using AxisOrder = std::array<Axis, kAxisCount>;
 inline constexpr AxisOrder kMegatronOrder{Axis::kTensor, Axis::kContext, Axis::kExpert, Axis::kData, Axis::kPipeline};
 
+// Cuts one axis of a group into blocks of `block` consecutive coordinates: the ranks of one block, or
+// those at the same place in every block. ZeRO with a shard group smaller than dp uses both: shards
+// live within a block, and the blocks are replicas of each other.
+struct AxisSplit {
+  Axis axis = Axis::kData;
+  std::int32_t block = 1;  // divides the degree
+  bool across = false;     // false: one's own block; true: one's own place in all blocks
+  friend auto operator<=>(const AxisSplit&, const AxisSplit&) = default;
+};
+
 // The ranks that share all coordinates but those on `axes`. With `stages` set, only these pipeline
 // stages take part (the tied embedding's first and last stage, say).
 struct Group {
   std::string name;                  // "tp", "dp", "embedding"
   std::vector<Axis> axes;            // sorted
   std::vector<std::int32_t> stages;  // empty: all stages on the pipeline axis
+  std::optional<AxisSplit> split;    // of an axis in `axes`
   friend auto operator<=>(const Group&, const Group&) = default;
 };
 

@@ -68,6 +68,20 @@ TEST_CASE("plan: group members share all other coordinates, ascending") {
   CHECK(members(3, 9) == std::vector<std::uint32_t>{3, 9});
 }
 
+// dp 6 in blocks of 3 (tp 1): shards within {0,1,2} and {3,4,5}; replicas {0,3}, {1,4}, {2,5}.
+TEST_CASE("plan: a split axis gives one's own block, or one's place in all blocks") {
+  Plan plan = sized(1, 1, 6, 1);
+  plan.groups = {{"shard", {Axis::kData}, {}, AxisSplit{Axis::kData, 3, false}},
+                 {"replica", {Axis::kData}, {}, AxisSplit{Axis::kData, 3, true}}};
+  CHECK(values(plan.members(GroupId{0U}, rank_id(4))) == std::vector<std::uint32_t>{3, 4, 5});
+  CHECK(values(plan.members(GroupId{1U}, rank_id(4))) == std::vector<std::uint32_t>{1, 4});
+  // With tp 2 inside, rank = tp + 2 dp: dp 4 of tp 1 is rank 9.
+  Plan wide = sized(2, 1, 6, 1);
+  wide.groups = plan.groups;
+  CHECK(values(wide.members(GroupId{0U}, rank_id(9))) == std::vector<std::uint32_t>{7, 9, 11});
+  CHECK(values(wide.members(GroupId{1U}, rank_id(9))) == std::vector<std::uint32_t>{3, 9});
+}
+
 TEST_CASE("plan: only the listed stages take part in a group") {
   Plan plan = sized(1, 1, 1, 4);
   plan.groups = {{"embedding", {Axis::kPipeline}, {0, 3}}};
