@@ -29,8 +29,11 @@ struct ModelShape {
   bool qkv_bias_only = false;  // Qwen2: biases on Q, K, V but not on the output projection
   bool mlp_bias = false;
   bool qk_norm = false;        // Qwen3, Gemma 3: norm on query and key heads
+  bool head_bias = false;      // Phi-1/2: bias of the logits projection
   NormKind norm = NormKind::kRmsNorm;
-  int norms_per_layer = 2;     // Gemma 2/3: 4
+  bool norm_bias = true;       // of LayerNorm only; MPT has none
+  bool embedding_norm = false; // BLOOM: LayerNorm on the embedding output
+  int norms_per_layer = 2;     // Gemma 2/3: 4 (before and after each half); Falcon-7B, Phi-2: 1
   Activation activation = Activation::kSilu;
   Position position = Position::kRotary;
   std::int64_t max_positions = 0;             // rows of the learned position table
@@ -49,5 +52,18 @@ struct ParameterCount {
   std::int64_t total = 0;
 };
 ParameterCount count_parameters(const ModelShape& shape);
+
+constexpr bool has_qkv_bias(const ModelShape& shape) { return shape.attention_bias || shape.qkv_bias_only; }
+constexpr bool has_output_bias(const ModelShape& shape) { return shape.attention_bias && !shape.qkv_bias_only; }
+// Parameters of one norm over `width` elements: gain, and shift where there is one.
+constexpr std::int64_t norm_parameters(const ModelShape& shape, std::int64_t width) {
+  return shape.norm == NormKind::kLayerNorm && shape.norm_bias ? 2 * width : width;
+}
+// The window of one layer; empty where the layer sees everything before it.
+std::optional<std::int64_t> window_of(const ModelShape& shape, std::int64_t layer);
+
+const char* name_of(NormKind kind);
+const char* name_of(Activation activation);
+const char* name_of(Position position);
 
 }  // namespace stepcast::workload

@@ -38,9 +38,12 @@ struct BlockOptions {
   std::optional<plan::Dtype> gemm_dtype;          // e.g. fp8 linear layers; empty: dtype
   AttentionKernel attention = AttentionKernel::kFlash;
   Recompute recompute = Recompute::kNone;
-  bool fused_kernels = true;                      // bias+activation, residual+norm in one kernel each
+  // bias+activation, bias+dropout+residual, scale+mask+softmax, norm and gradient accumulation in
+  // one kernel each; false: one kernel an operation, norms and softmax through fp32 copies.
+  bool fused_kernels = true;
   double dropout = 0.0;                           // > 0 keeps masks (1 byte an element)
   std::int64_t vocab_padding = 128;               // padded to a multiple of this times t (Megatron)
+  plan::Dtype gradient_dtype = plan::Dtype::kFp32; // weight gradients accumulate in it
 };
 
 struct Operator {
@@ -54,8 +57,10 @@ struct TensorCollective {
   plan::CollectiveKind kind = plan::CollectiveKind::kAllReduce;
   Bytes bytes;       // as plan::Collective::bytes
   plan::Dtype dtype = plan::Dtype::kBf16;
-  // May run beside the kernels that follow, up to the end of the block (weight-gradient GEMMs).
+  // May run beside the `overlap_steps` steps that follow it in the list (the weight-gradient GEMM,
+  // say); the step after those needs its result.  overlaps_next is overlap_steps > 0.
   bool overlaps_next = false;
+  int overlap_steps = 0;
 };
 
 using Step = std::variant<Operator, TensorCollective>;

@@ -1,0 +1,55 @@
+// models/workload/layer_parts.hpp — the pieces make_layer() is put together from. Private to
+// models/workload.
+//
+// Model    sequential block    x + drop(attn(norm(x))), then the same with the MLP
+//          parallel block      x + drop(attn(norm1(x)) + mlp(norm2(x))), one reduction for both
+//          Gemma 2/3           a further norm on each half's output before the residual sum
+// Ignores  soft-capping of scores (Gemma 2), attention sinks, partial rotary embeddings (all of
+//          the head is counted as rotated), norm statistics (8 B a token) among saved tensors
+#pragma once
+
+#include "models/workload/local_dims.hpp"
+#include "models/workload/steps.hpp"
+
+namespace stepcast::workload {
+
+struct LayerContext {
+  const ModelShape& shape;
+  const BlockOptions& options;
+  LocalDims d;
+  std::optional<std::int64_t> window;  // of this layer, shorter than the sequence
+
+  [[nodiscard]] bool flash() const { return options.attention == AttentionKernel::kFlash; }
+  [[nodiscard]] bool dropout() const { return options.dropout > 0; }
+  [[nodiscard]] bool post_norms() const { return shape.norms_per_layer >= 4; }
+  // One norm feeds both halves of a parallel block, so their input gradients are one tensor.
+  [[nodiscard]] bool shared_norm() const { return shape.parallel_block && shape.norms_per_layer < 2; }
+  // The unfused attention's GEMMs want one K and V per query head.
+  [[nodiscard]] bool expands_kv() const { return !flash() && d.kv_heads < d.q_heads; }
+
+  [[nodiscard]] Linear qkv() const { return {"attention.qkv", d.qkv_width, d.hidden, has_qkv_bias(shape)}; }
+  // Biases of row-parallel layers are added after the reduction, with the residual.
+  [[nodiscard]] Linear out() const { return {"attention.out", d.hidden, d.q_width, false}; }
+  // The bias of `up` is added with the activation.
+  [[nodiscard]] Linear up() const { return {"mlp.up", d.up_width, d.hidden, false}; }
+  [[nodiscard]] Linear down() const { return {"mlp.down", d.hidden, d.ffn, false}; }
+};
+
+// Scores to context: the part selective recomputation runs again.
+void attention_core(const LayerContext& c, StepList& steps);
+void attention_core_backward(const LayerContext& c, StepList& steps);
+
+// Between the QKV projection and the scores: head norms, rotary embedding, K and V expansion.
+void prepare_heads(const LayerContext& c, StepList& steps);
+void prepare_heads_backward(const LayerContext& c, StepList& steps);
+
+// FLOPs per element of an activation function.
+double activation_flops(Activation activation);
+
+std::vector<Step> layer_forward(const LayerContext& c);
+std::vector<Step> layer_backward(const LayerContext& c);
+
+// Saved tensors, peaks, parameters: everything of the block that is not a step.
+void fill_layer_memory(const LayerContext& c, Block& block);
+
+}  // namespace stepcast::workload

@@ -1,0 +1,154 @@
+#include "models/workload/steps.hpp"
+
+#include <utility>
+
+namespace stepcast::workload {
+
+using plan::CollectiveKind;
+using plan::Dtype;
+using plan::OpClass;
+using plan::Pass;
+
+namespace {
+
+constexpr std::int64_t kFp32Bytes = 4;
+
+double product(std::int64_t a, std::int64_t b) {
+  return static_cast<double>(a) * static_cast<double>(b);
+}
+
+// Bytes per element and kernels of a norm; unfused ones work on fp32 copies.
+struct NormTraffic {
+  std::int64_t read = 0;
+  std::int64_t written = 0;
+  int launches = 1;
+};
+
+NormTraffic norm_traffic(NormKind kind, bool backward, bool fused, std::int64_t e) {
+  if (fused) return backward ? NormTraffic{2 * e, e, 2} : NormTraffic{e, e, 1};
+  const int casts = e == kFp32Bytes ? 0 : 2;  // into fp32 and back
+  const std::int64_t cast = casts == 0 ? 0 : e + kFp32Bytes;
+  if (kind == NormKind::kLayerNorm) {
+    // forward: cast, norm, cast; backward: cast, dx (x, dy), gain and shift (x, dy), cast.
+    if (!backward) return {cast + 4, cast + 4, 1 + casts};
+    return {cast + 16, cast + 4, 2 + casts};
+  }
+  // RMSNorm written out, forward: cast, square, mean, scale, cast, gain.
+  if (!backward) return {cast + 12 + e, cast + 8 + e, 4 + casts};
+  // backward: gain (dx; dgain), cast, scale (dx; row sum), square, sum of both, cast.
+  return {cast + 3 * e + 8 + 8 + 4 + 8, cast + e + 4 + 4 + 4, 6 + casts};
+}
+
+}  // namespace
+
+void StepList::add(std::string name, const Work& work) {
+  plan::Kernel kernel;
+  kernel.op = work.op;
+  kernel.pass = work.pass;
+  kernel.dtype = d_.dtype;
+  kernel.flops = Flops::from_si(work.flops);
+  kernel.read = Bytes{work.read};
+  kernel.written = Bytes{work.written};
+  kernel.launches = work.launches;
+  steps_.emplace_back(Operator{std::move(name), kernel});
+}
+
+void StepList::add_kernel(std::string name, const plan::Kernel& kernel) {
+  steps_.emplace_back(Operator{std::move(name), kernel});
+}
+
+void StepList::gemm(std::string name, Pass pass, Dtype dtype, plan::GemmShape shape,
+                    std::int64_t read, std::int64_t written) {
+  plan::Kernel kernel;
+  kernel.op = OpClass::kGemm;
+  kernel.pass = pass;
+  kernel.dtype = dtype;
+  kernel.gemm = shape;
+  kernel.flops = Flops::from_si(2 * product(shape.batch, shape.m) * product(shape.n, shape.k));
+  kernel.read = Bytes{read};
+  kernel.written = Bytes{written};
+  steps_.emplace_back(Operator{std::move(name), kernel});
+}
+
+void StepList::collective(std::string name, CollectiveKind kind, std::int64_t bytes, Dtype dtype,
+                          int overlap_steps) {
+  if (d_.t == 1) return;
+  steps_.emplace_back(TensorCollective{std::move(name), kind, Bytes{bytes}, dtype,
+                                       overlap_steps > 0, overlap_steps});
+}
+
+void StepList::norm(const std::string& name, NormKind kind, std::int64_t rows, std::int64_t width,
+                    bool backward, int launches) {
+  const NormTraffic traffic = norm_traffic(kind, backward, fused_, d_.bytes);
+  const std::int64_t elements = rows * width;
+  const double per_element = (kind == NormKind::kLayerNorm ? 7 : 4) * (backward ? 2 : 1);
+  add(name, {OpClass::kNorm, backward ? Pass::kBackward : Pass::kForward,
+             per_element * static_cast<double>(elements), elements * traffic.read,
+             elements * traffic.written, traffic.launches * launches});
+}
+
+void StepList::cast_to_fp8(const std::string& name, Pass pass, std::int64_t elements) {
+  if (d_.gemm_dtype != Dtype::kFp8) return;
+  // Written twice: as it is, and transposed for the weight gradient (FP8 tensor cores take only
+  // K-major operands; Transformer Engine's cast_transpose).
+  add(name, {OpClass::kElementwise, pass, static_cast<double>(elements), elements * d_.bytes,
+             2 * elements, 1});
+}
+
+void StepList::linear(const Linear& l) {
+  const std::int64_t m = d_.rows;
+  cast_to_fp8(l.name + ".cast", Pass::kForward, m * l.k);
+  gemm(l.name, Pass::kForward, d_.gemm_dtype, {1, m, l.n, l.k},
+       (m * l.k + l.k * l.n) * d_.gemm_bytes + (l.bias ? l.n * d_.bytes : 0), m * l.n * d_.bytes);
+}
+
+void StepList::linear_backward(const Linear& l, InputGradient input_gradient, bool sharded_input) {
+  const std::int64_t m = d_.rows;
+  const std::int64_t weights = l.n * l.k;
+  const bool reduced = input_gradient == InputGradient::kReduced && d_.t > 1;
+  cast_to_fp8(l.name + ".grad.cast", Pass::kBackward, m * l.n);
+
+  // The gathered input is needed by dW only: beside dX, and beside the issue of dX's reduction.
+  if (sharded_input)
+    collective(l.name + ".regather", CollectiveKind::kAllGather, m * l.k * d_.bytes, d_.dtype,
+               reduced ? 2 : 1);
+  gemm(l.name + ".dgrad", Pass::kInputGrad, d_.gemm_dtype, {1, m, l.k, l.n},
+       (m * l.n + weights) * d_.gemm_bytes, m * l.k * d_.bytes);
+  if (reduced) reduce(l.name + ".dgrad", 1 + (fused_ ? 0 : 1) + (l.bias ? 1 : 0));
+
+  const std::int64_t inputs = m * (l.n + l.k) * d_.gemm_bytes;
+  if (fused_) {
+    gemm(l.name + ".wgrad", Pass::kWeightGrad, d_.gemm_dtype, {1, l.n, l.k, m},
+         inputs + weights * d_.gradient_bytes, weights * d_.gradient_bytes);
+  } else {
+    gemm(l.name + ".wgrad", Pass::kWeightGrad, d_.gemm_dtype, {1, l.n, l.k, m}, inputs,
+         weights * d_.bytes);
+    add(l.name + ".accumulate", {OpClass::kElementwise, Pass::kWeightGrad,
+                                 static_cast<double>(weights), weights * (d_.bytes + d_.gradient_bytes),
+                                 weights * d_.gradient_bytes, 1});
+  }
+  if (l.bias)
+    add(l.name + ".bias_grad", {OpClass::kElementwise, Pass::kWeightGrad, product(m, l.n),
+                                m * l.n * d_.bytes + l.n * d_.gradient_bytes,
+                                l.n * d_.gradient_bytes, 1});
+}
+
+void StepList::sum(const std::string& name, std::int64_t elements, Pass pass) {
+  add(name, {OpClass::kElementwise, pass, static_cast<double>(elements), 2 * elements * d_.bytes,
+             elements * d_.bytes, 1});
+}
+
+void StepList::gather(const std::string& name) {
+  if (!d_.sequence_parallel) return;
+  collective(name + ".gather", CollectiveKind::kAllGather, d_.rows * d_.hidden * d_.bytes, d_.dtype);
+}
+
+void StepList::reduce(const std::string& name, int overlap_steps) {
+  const std::int64_t bytes = d_.rows * d_.hidden * d_.bytes;
+  if (d_.sequence_parallel)
+    collective(name + ".scatter", CollectiveKind::kReduceScatter, bytes, d_.dtype, overlap_steps);
+  else
+    collective(name + ".all_reduce", CollectiveKind::kAllReduce, bytes, d_.dtype, overlap_steps);
+}
+
+}  // namespace stepcast::workload

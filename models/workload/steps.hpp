@@ -1,0 +1,81 @@
+// models/workload/steps.hpp — builds the step list of a block, kernel by kernel, for one
+// tensor-parallel rank. Private to models/workload.
+//
+// Model    a linear layer Y[m,n] = X[m,k] W[k,n] runs three products: forward, input gradient
+//          dX = dY W^T and weight gradient dW = X^T dY, 2 m n k FLOPs each                     (1)
+// Bytes    each operand once; weight gradients are added into `gradient_dtype` (read and write),
+//          in the GEMM's epilogue when kernels are fused, by a second kernel when they are not
+// Source   (1) by definition; order of kernels and collectives: Megatron-LM column- and
+//          row-parallel linear layers (arXiv 1909.08053 section 3, 2205.05198 section 4.2.2)
+// Ignores  the FP8 copy of a weight (made once a step, kept for all micro-batches), amax updates
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/workload/local_dims.hpp"
+
+namespace stepcast::workload {
+
+// One memory-bound kernel (or, unfused, `launches` of them), bytes in total.
+struct Work {
+  plan::OpClass op = plan::OpClass::kElementwise;
+  plan::Pass pass = plan::Pass::kForward;
+  double flops = 0;
+  std::int64_t read = 0;
+  std::int64_t written = 0;
+  int launches = 1;
+};
+
+struct Linear {
+  std::string name;
+  std::int64_t n = 0;  // output width
+  std::int64_t k = 0;  // input width
+  bool bias = false;   // inside the GEMM's epilogue
+};
+
+// What happens to dX of a linear layer and to its saved input.
+enum class InputGradient : std::uint8_t {
+  kLocal,    // row-parallel, or summed with another before it is reduced
+  kReduced,  // column-parallel: all-reduced (or reduce-scattered) beside the weight gradient
+};
+
+class StepList {
+ public:
+  StepList(const LocalDims& dims, bool fused) : d_{dims}, fused_{fused} {}
+
+  void add(std::string name, const Work& work);
+  void add_kernel(std::string name, const plan::Kernel& kernel);
+  void gemm(std::string name, plan::Pass pass, plan::Dtype dtype, plan::GemmShape shape,
+            std::int64_t read, std::int64_t written);
+  void collective(std::string name, plan::CollectiveKind kind, std::int64_t bytes,
+                  plan::Dtype dtype, int overlap_steps = 0);
+
+  void norm(const std::string& name, NormKind kind, std::int64_t rows, std::int64_t width,
+            bool backward, int launches = 1);
+  void linear(const Linear& linear);
+  // `sharded_input`: X was saved as a sequence shard and must be gathered again for dW.
+  void linear_backward(const Linear& linear, InputGradient input_gradient, bool sharded_input);
+  // a + b -> out, over `elements` activations.
+  void sum(const std::string& name, std::int64_t elements, plan::Pass pass);
+
+  // Enter the column-parallel part: all-gather of the sequence shards, nothing without them.
+  void gather(const std::string& name);
+  // Leave the row-parallel part: all-reduce, or reduce-scatter into sequence shards.
+  void reduce(const std::string& name, int overlap_steps = 0);
+
+  [[nodiscard]] std::vector<Step> take() { return std::move(steps_); }
+  [[nodiscard]] const LocalDims& dims() const { return d_; }
+  [[nodiscard]] bool fused() const { return fused_; }
+
+ private:
+  void cast_to_fp8(const std::string& name, plan::Pass pass, std::int64_t elements);
+
+  LocalDims d_;
+  bool fused_;
+  std::vector<Step> steps_;
+};
+
+}  // namespace stepcast::workload
