@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/ids.hpp"
@@ -23,7 +25,7 @@ struct Device {
   std::uint32_t index = 0;       // among its kind in its node (or in the fabric)
 };
 
-enum class LinkKind : std::uint8_t { kNvlink, kPcie, kSocket, kMemory, kNetwork };
+enum class LinkKind : std::uint8_t { kNvlink, kPcie, kC2c, kSocket, kMemory, kNetwork };
 
 struct Link {
   DeviceId from;
@@ -42,6 +44,40 @@ struct Bundle {
   Bandwidth capacity;            // sum over the links
 };
 
+// Every host looks like this one. Indices are within a host.
+struct HostShape {
+  std::uint32_t devices = 0;     // device d of node n is devices[n * host.devices + d]; links and bundles alike
+  std::uint32_t links = 0;
+  std::uint32_t bundles = 0;
+  std::uint32_t physical_gpus = 0;               // GPUs in the box, used or not
+  std::vector<std::uint32_t> gpus;               // devices, by local GPU
+  std::vector<std::uint32_t> nics;               // devices, by local NIC
+  std::vector<std::uint32_t> memory_of_gpu;      // the host memory on the GPU's socket
+  std::vector<std::vector<std::uint32_t>> nics_of_gpu;       // local NICs nearest to the GPU, in order
+  std::vector<std::optional<std::uint32_t>> gpu_of_nic;      // local GPU beside the NIC, if used
+};
+
+// Where a NIC meets the network.
+struct Port {
+  std::uint32_t leaf = 0;        // index into Fabric::leaves
+  std::uint32_t up = 0;          // bundle NIC -> leaf
+  std::uint32_t down = 0;        // bundle leaf -> NIC
+};
+
+struct Leaf {
+  DeviceId device;
+  std::uint32_t group = 0;       // index into Fabric::groups
+  std::optional<std::uint32_t> up;    // bundle to the group's spines; none: it has no spines
+  std::optional<std::uint32_t> down;
+};
+
+// Leaves joined by one set of spines: the whole fabric of two tiers, a pod of three, a rail of rail-only.
+struct SpineGroup {
+  std::optional<std::uint32_t> up;    // bundle from all its spines to the cores; none: not joined to others
+  std::optional<std::uint32_t> down;
+};
+
+// Hosts come first in devices, links and bundles; switches and network links follow.
 struct Fabric {
   std::string name;
   std::vector<Device> devices;
@@ -50,7 +86,22 @@ struct Fabric {
   std::vector<DeviceId> gpus;    // by global GPU index: node * gpus_per_node + local
   std::uint32_t nodes = 0;
   std::uint32_t gpus_per_node = 0;
+
+  HostShape host;
+  std::vector<Port> ports;       // by node * nics + NIC; empty: no network
+  std::vector<Leaf> leaves;
+  std::vector<SpineGroup> groups;
+  bool network_through_host = false;  // TCP, or no GPUDirect: data bounce through host memory
+  bool peer_through_host = false;     // no PCIe peer-to-peer between GPUs
+  std::vector<std::string> notes;     // what the generator assumed, for people
+
+  [[nodiscard]] std::uint32_t nics_per_node() const { return static_cast<std::uint32_t>(host.nics.size()); }
 };
+
+// "leaf3 -> spine*": the ends of a bundle, for messages.
+std::string bundle_name(const Fabric& fabric, std::uint32_t bundle);
+std::string_view device_kind_name(DeviceKind kind);  // "gpu", "nvswitch", ...
+std::string_view link_kind_name(LinkKind kind);      // "nvlink", "pcie", ...
 
 enum class PathKind : std::uint8_t { kSelf, kNvlink, kPcie, kNetwork };
 
@@ -64,7 +115,7 @@ struct Path {
   PathKind kind = PathKind::kSelf;
   std::vector<Share> shares;     // sorted by bundle
   Duration latency;              // sum along the longest equal-cost path
-  int switch_hops = 0;
+  int switch_hops = 0;           // NVSwitches, leaves, spines and cores on the way (not PCIe switches)
 };
 
 }  // namespace stepcast::topology

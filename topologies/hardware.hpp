@@ -27,7 +27,8 @@ struct Gpu {
   std::string title;                       // "NVIDIA H100 SXM5 80 GB"
   std::vector<std::string> aliases;        // other spellings, e.g. H100-SXM, A100-SXM
   std::string architecture;                // "9.0", "gfx942"
-  Figure<Bytes> memory;
+  Figure<Bytes> memory;                    // nominal: "80 GB" parts carry 80 GiB of DRAM
+  std::optional<Figure<Bytes>> usable_memory;  // what the driver reports as the device's total
   Figure<Bandwidth> memory_bandwidth;
   std::optional<Figure<Bytes>> l2;
   Figure<std::int64_t> sm_count;
@@ -41,6 +42,9 @@ struct Gpu {
   Figure<Power> power_limit;
   std::optional<Figure<Bandwidth>> scale_up; // NVLink, XGMI: per direction, all links of one GPU
   std::int64_t pcie_generation = 4;
+
+  // What programs can have: the driver's figure where known, else the nominal one.
+  [[nodiscard]] const Figure<Bytes>& device_memory() const { return usable_memory ? *usable_memory : memory; }
 };
 
 enum class Transport : std::uint8_t { kInfiniBand, kRoce, kTcp };
@@ -53,9 +57,17 @@ struct Nic {
   Figure<double> efficiency;               // payload over line rate that a large message reaches
   Figure<Duration> latency;                // NIC to NIC through no switch, one way
   Figure<Duration> switch_latency;         // per switch hop
+  Figure<std::int64_t> leaf_ports;         // down-ports of the usual leaf switch at this rate
 };
 
 enum class Interconnect : std::uint8_t { kNvswitch, kNvlinkMesh, kPcie };
+
+// NVLink or xGMI between two GPUs of a node without switches.
+struct MeshLink {
+  std::int64_t a = 0;
+  std::int64_t b = 0;
+  std::int64_t links = 1;                  // parallel links of this pair
+};
 
 struct Node {
   std::string name;                        // dgx-h100
@@ -65,14 +77,18 @@ struct Node {
   Interconnect interconnect = Interconnect::kNvswitch;
   Figure<double> scale_up_efficiency;      // payload over raw rate of the GPU-GPU links
   Figure<Duration> scale_up_latency;       // GPU to GPU, one way
+  std::vector<MeshLink> mesh;              // nvlink-mesh only; empty: every pair, alike
   std::string nic;                         // default NIC
   std::int64_t nics = 8;
   std::int64_t pcie_generation = 5;
   Figure<Bandwidth> pcie_bandwidth;        // x16, per direction, effective
-  Figure<Duration> pcie_latency;
-  std::int64_t gpus_per_pcie_switch = 2;   // 1: each GPU has its own root port
+  Figure<Duration> pcie_latency;           // each PCIe link on the way, one way
+  std::optional<Figure<Bandwidth>> gpu_host_link;  // NVLink-C2C instead of PCIe, per GPU and direction
+  std::int64_t gpus_per_pcie_switch = 2;   // 0: each GPU has a root port (or C2C) of its own
+  bool peer_to_peer = true;                // false: PCIe traffic between GPUs, and GPU and NIC, bounces through host memory
   std::int64_t sockets = 2;
-  Figure<Bandwidth> socket_link;           // UPI / xGMI between sockets, per direction
+  std::optional<Figure<Bandwidth>> socket_link;  // UPI / xGMI between two sockets, per direction; none: not joined
+  std::optional<Figure<Duration>> socket_latency;
   Figure<std::int64_t> cpu_cores;          // whole node
   Figure<Bandwidth> dram_bandwidth;        // whole node
   Figure<Bytes> host_memory;

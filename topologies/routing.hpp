@@ -1,4 +1,8 @@
 // topologies/routing.hpp — paths between GPUs under ideal (evenly spread, equal-cost) routing.
+// Model    the shortest path by links between way-points (GPU, host memory where data bounce, NIC); a
+//          share splits evenly over all links on shortest paths
+// Ignores  congestion, hash collisions, PCIe lanes narrower than x16, cable length
+// Tests    unit/topology_routing_test (by hand), property/topology_property_test (graph search as oracle)
 // Hashing, pinning and adaptive routing are separate policies over the same graph.
 #pragma once
 
@@ -17,9 +21,13 @@ class Router {
   Router(Router&&) noexcept;
   Router& operator=(Router&&) = delete;
 
-  // Path from one GPU to another by global GPU index. `nic_index`: leave and enter the hosts through
-  // NIC number nic_index % nics of the node instead of the GPU's nearest (rail rotation of rings).
-  // Cost: near O(hops), cached by endpoint class; 200,000 different paths take well under a second.
+  // Path from one GPU to another by global GPU index. Inside a node: NVLink where there is one (directly,
+  // through a switch, or through one other GPU of a mesh), else PCIe. Between nodes: over the GPU's own
+  // NICs, evenly when it has several. `nic_index`: leave and enter the hosts through NIC number
+  // nic_index % nics of the node instead (rail rotation of rings): the data cross NVLink to the GPU
+  // beside that NIC where they can (NCCL's PXN), else PCIe.
+  // Requires: a network when the GPUs are on different nodes.
+  // Cost: O(hops), about a microsecond; nothing is cached or mutated, so threads may share a router.
   [[nodiscard]] Path path(std::uint32_t from_gpu, std::uint32_t to_gpu) const;
   [[nodiscard]] Path path_through_nic(std::uint32_t from_gpu, std::uint32_t to_gpu, std::uint32_t nic_index) const;
   // NICs per node.

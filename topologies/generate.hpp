@@ -1,0 +1,36 @@
+// topologies/generate.hpp — builds the fabric of a cluster: hosts after the node's description, and a
+// network after the scenario's fabric options.
+// Presets
+//   none             one node, no network
+//   clos             two tiers; all NICs of a node on one leaf
+//   rail-clos        two tiers; NIC i of the nodes of a pod on the pod's leaf i; spines join all leaves
+//   rail-only        as rail-clos, but spines join only leaves of one rail; other rails over NVLink
+//   clos-3tier       pods of leaves and spines, joined by cores
+//   rail-clos-3tier  the same with leaves by rail
+// Model    up-link capacity of a leaf = its down-link capacity / oversubscription, as ceil(down / over-
+//          subscription) links of equal rate, one to each spine of the group; spines to cores alike with
+//          core_oversubscription. Leaf down-ports: the option, else the NIC's usual switch (catalogue).
+//          Latency: half the NIC-to-NIC latency at each end, one switch latency on leaving each switch.
+// Ignores  cable length, ports left over, a limit on the ports of spines and cores (a note says when a
+//          spine would need more ports than a switch of the leaf's size has)
+// Tests    unit/topology_generate_test, property/topology_property_test
+#pragma once
+
+#include "sim/scenario/scenario.hpp"
+#include "topologies/fabric.hpp"
+#include "topologies/hardware.hpp"
+
+namespace stepcast::topology {
+
+// The hardware of a cluster, names resolved and overrides applied.
+struct ClusterHardware {
+  Gpu gpu;
+  Node node;
+  Nic nic;
+  std::int64_t gpus_per_node = 0;  // used, at most node.gpus
+};
+
+// Throws UserError naming the key for impossible options (unknown preset, no fabric for several nodes, ...).
+Fabric build_fabric(const ClusterHardware& hardware, const scenario::Cluster& cluster);
+
+}  // namespace stepcast::topology

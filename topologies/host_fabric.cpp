@@ -1,0 +1,176 @@
+#include "topologies/host_fabric.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "sim/base/check.hpp"
+#include "topologies/fabric_builder.hpp"
+
+namespace stepcast::topology {
+
+namespace {
+
+std::string local_name(std::uint32_t node, std::string_view what, std::uint32_t index) {
+  return fmt::format("node{}/{}{}", node, what, index);
+}
+
+// Share `item` of `items` falls to this one of `parts`: contiguous, even.
+std::uint32_t part_of(std::uint32_t item, std::uint32_t items, std::uint32_t parts) {
+  return static_cast<std::uint32_t>(std::uint64_t{item} * parts / items);
+}
+
+struct HostBuilder {
+  Fabric& fabric;
+  const ClusterHardware& hardware;
+  std::uint32_t nics;
+  FabricBuilder build{fabric};
+  std::uint32_t gpus = static_cast<std::uint32_t>(hardware.gpus_per_node);
+  std::uint32_t physical = static_cast<std::uint32_t>(hardware.node.gpus);
+  std::uint32_t sockets = static_cast<std::uint32_t>(hardware.node.sockets);
+  std::vector<DeviceId> gpu_devices{};
+  std::vector<DeviceId> roots{};
+  std::vector<DeviceId> memories{};
+  std::vector<DeviceId> switches{};
+
+  std::vector<DeviceId> row(DeviceKind kind, std::string_view what, std::uint32_t count) {
+    std::vector<DeviceId> ids;
+    for (std::uint32_t i = 0; i < count; ++i) ids.push_back(build.device(kind, local_name(0, what, i), 0, i));
+    return ids;
+  }
+
+  std::uint32_t socket_of(std::uint32_t physical_gpu) const { return part_of(physical_gpu, physical, sockets); }
+
+  // The PCIe switch of a GPU slot, or the root complex where there are no switches.
+  DeviceId attachment(std::uint32_t physical_gpu) const {
+    const auto per_switch = static_cast<std::uint32_t>(hardware.node.gpus_per_pcie_switch);
+    return per_switch == 0 ? roots[socket_of(physical_gpu)] : switches[physical_gpu / per_switch];
+  }
+
+  void scale_up() {
+    const Node& node = hardware.node;
+    if (node.interconnect == Interconnect::kPcie || gpus < 2) return;
+    SIM_CHECK(hardware.gpu.scale_up.has_value(), hardware.gpu.name);
+    const LinkSpec whole{LinkKind::kNvlink, hardware.gpu.scale_up->value, node.scale_up_efficiency.value, node.scale_up_latency.value};
+    if (node.interconnect == Interconnect::kNvswitch) {
+      LinkSpec half = whole;  // one way through the switch is two links
+      half.latency = Duration::picoseconds(whole.latency.count() / 2);
+      const DeviceId hub = build.device(DeviceKind::kNvswitch, local_name(0, "nvswitch", 0), 0, 0);
+      for (const DeviceId gpu : gpu_devices) build.duplex(gpu, hub, half);
+      return;
+    }
+    std::vector<MeshLink> mesh = node.mesh;
+    if (mesh.empty()) {
+      for (std::int64_t a = 0; a < node.gpus; ++a)
+        for (std::int64_t b = a + 1; b < node.gpus; ++b) mesh.push_back({a, b, 1});
+    }
+    std::vector<std::int64_t> degree(physical, 0);
+    for (const MeshLink& pair : mesh) {
+      degree[static_cast<std::size_t>(pair.a)] += pair.links;
+      degree[static_cast<std::size_t>(pair.b)] += pair.links;
+    }
+    LinkSpec one = whole;
+    one.rate = whole.rate / static_cast<double>(*std::max_element(degree.begin(), degree.end()));
+    for (const MeshLink& pair : mesh) {
+      if (pair.a >= hardware.gpus_per_node || pair.b >= hardware.gpus_per_node) continue;
+      build.duplex(gpu_devices[static_cast<std::size_t>(pair.a)], gpu_devices[static_cast<std::size_t>(pair.b)], one,
+                   static_cast<int>(pair.links));
+    }
+  }
+
+  void pcie_and_memory() {
+    const Node& node = hardware.node;
+    const LinkSpec pcie{LinkKind::kPcie, node.pcie_bandwidth.value, 1.0, node.pcie_latency.value};
+    const LinkSpec gpu_link = node.gpu_host_link
+        ? LinkSpec{LinkKind::kC2c, node.gpu_host_link->value, 1.0, node.pcie_latency.value} : pcie;
+    // Channels of a socket serve it alone; the bus to memory carries no latency of its own (it is in PCIe's).
+    const LinkSpec memory{LinkKind::kMemory, node.dram_bandwidth.value / static_cast<double>(sockets), 1.0, Duration{}};
+    const auto per_switch = static_cast<std::uint32_t>(node.gpus_per_pcie_switch);
+    if (per_switch > 0) switches = row(DeviceKind::kPcieSwitch, "pcie", (physical + per_switch - 1) / per_switch);
+    roots = row(DeviceKind::kRootComplex, "root", sockets);
+    memories = row(DeviceKind::kHostMemory, "memory", sockets);
+    for (std::uint32_t g = 0; g < gpus; ++g) build.duplex(gpu_devices[g], attachment(g), gpu_link);
+    for (std::uint32_t s = 0; s < switches.size(); ++s) build.duplex(switches[s], roots[socket_of(s * per_switch)], pcie);
+    for (std::uint32_t s = 0; s < sockets; ++s) build.duplex(roots[s], memories[s], memory);
+    if (!node.socket_link) return;
+    const LinkSpec bus{LinkKind::kSocket, node.socket_link->value, 1.0, node.socket_latency ? node.socket_latency->value : Duration{}};
+    for (std::uint32_t a = 0; a < sockets; ++a)
+      for (std::uint32_t b = a + 1; b < sockets; ++b) build.duplex(roots[a], roots[b], bus);
+  }
+
+  void nics_beside_gpus() {
+    const LinkSpec pcie{LinkKind::kPcie, hardware.node.pcie_bandwidth.value, 1.0, hardware.node.pcie_latency.value};
+    const std::vector<DeviceId> devices = row(DeviceKind::kNic, "nic", nics);
+    HostShape& host = fabric.host;
+    for (std::uint32_t j = 0; j < nics; ++j) {
+      const std::uint32_t slot = part_of(j, nics, physical);
+      build.duplex(devices[j], attachment(slot), pcie);
+      host.nics.push_back(devices[j].value());
+      host.gpu_of_nic.push_back(slot < gpus ? std::optional{slot} : std::nullopt);
+    }
+    for (std::uint32_t g = 0; g < gpus && nics > 0; ++g) {
+      const std::uint32_t first = part_of(g, physical, nics);
+      const std::uint32_t last = std::max(first + 1, part_of(g + 1, physical, nics));
+      std::vector<std::uint32_t>& own = host.nics_of_gpu.emplace_back(last - first);
+      std::iota(own.begin(), own.end(), first);
+    }
+  }
+
+  void run() {
+    gpu_devices = row(DeviceKind::kGpu, "gpu", gpus);
+    scale_up();
+    pcie_and_memory();
+    nics_beside_gpus();
+    HostShape& host = fabric.host;
+    host.physical_gpus = physical;
+    for (std::uint32_t g = 0; g < gpus; ++g) {
+      host.gpus.push_back(gpu_devices[g].value());
+      host.memory_of_gpu.push_back(memories[socket_of(g)].value());
+    }
+    host.devices = static_cast<std::uint32_t>(fabric.devices.size());
+    host.links = static_cast<std::uint32_t>(fabric.links.size());
+    host.bundles = static_cast<std::uint32_t>(fabric.bundles.size());
+  }
+};
+
+// Appends a copy of host 0 as host `node`.
+void copy_host(Fabric& fabric, std::uint32_t node) {
+  const HostShape& host = fabric.host;
+  const std::uint32_t first_device = node * host.devices;
+  const std::uint32_t first_bundle = node * host.bundles;
+  const std::string prefix = fmt::format("node{}", node);
+  constexpr std::size_t kOldPrefix = 5;  // "node0"
+  for (std::uint32_t d = 0; d < host.devices; ++d) {
+    const Device& original = fabric.devices[d];
+    fabric.devices.push_back({original.kind, prefix + original.name.substr(kOldPrefix), node, original.index});
+  }
+  for (std::uint32_t l = 0; l < host.links; ++l) {
+    Link link = fabric.links[l];
+    link.from = DeviceId{link.from.value() + first_device};
+    link.to = DeviceId{link.to.value() + first_device};
+    link.bundle += first_bundle;
+    fabric.links.push_back(link);
+  }
+  for (std::uint32_t b = 0; b < host.bundles; ++b) {
+    Bundle bundle = fabric.bundles[b];
+    for (LinkId& id : bundle.links) id = LinkId{id.value() + node * host.links};
+    fabric.bundles.push_back(std::move(bundle));
+  }
+}
+
+}  // namespace
+
+void add_hosts(Fabric& fabric, const ClusterHardware& hardware, std::uint32_t nodes, std::uint32_t nics_per_node) {
+  HostBuilder{.fabric = fabric, .hardware = hardware, .nics = nics_per_node}.run();
+  fabric.nodes = nodes;
+  fabric.gpus_per_node = static_cast<std::uint32_t>(hardware.gpus_per_node);
+  fabric.devices.reserve(std::size_t{nodes} * fabric.host.devices);
+  fabric.links.reserve(std::size_t{nodes} * fabric.host.links);
+  fabric.bundles.reserve(std::size_t{nodes} * fabric.host.bundles);
+  for (std::uint32_t n = 1; n < nodes; ++n) copy_host(fabric, n);
+  for (std::uint32_t n = 0; n < nodes; ++n)
+    for (const std::uint32_t gpu : fabric.host.gpus) fabric.gpus.emplace_back(n * fabric.host.devices + gpu);
+}
+
+}  // namespace stepcast::topology

@@ -1,0 +1,15 @@
+// topologies/host_fabric.hpp — one host as a piece of fabric, and its copies.
+//   NVSwitch box   GPU = NVSwitch bundle up and down; GPU - PCIe switch - root complex - host memory
+//   NVLink mesh    pairs of GPUs joined directly
+//   PCIe box       GPUs meet over PCIe switches, root complexes and the link between sockets
+// NICs hang on the PCIe switch of the GPU they serve (GPUDirect: GPU -> PCIe switch -> NIC).
+#pragma once
+
+#include "topologies/generate.hpp"
+
+namespace stepcast::topology {
+
+// Fills `fabric` (empty) with `nodes` equal hosts and fabric.host with their shape.
+void add_hosts(Fabric& fabric, const ClusterHardware& hardware, std::uint32_t nodes, std::uint32_t nics_per_node);
+
+}  // namespace stepcast::topology

@@ -1,0 +1,232 @@
+#include "topologies/routing.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "sim/base/check.hpp"
+#include "topologies/spread.hpp"
+
+namespace stepcast::topology {
+
+namespace {
+
+// A piece of a path inside one host; bundles count from the host's first.
+struct Leg {
+  std::vector<Path::Share> shares;
+  Duration latency;
+  int switches = 0;
+};
+
+// A path under way: shares in travel order, merged and sorted at the end.
+void append(Path& path, const Leg& leg, std::uint32_t first_bundle, double weight) {
+  for (const Path::Share& share : leg.shares) path.shares.push_back({first_bundle + share.bundle, share.share * weight});
+}
+
+Path finish(Path path) {
+  std::sort(path.shares.begin(), path.shares.end(), [](const auto& a, const auto& b) { return a.bundle < b.bundle; });
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < path.shares.size(); ++i) {
+    if (kept > 0 && path.shares[kept - 1].bundle == path.shares[i].bundle) {
+      path.shares[kept - 1].share += path.shares[i].share;
+    } else {
+      path.shares[kept++] = path.shares[i];
+    }
+  }
+  path.shares.resize(kept);
+  return path;
+}
+
+}  // namespace
+
+struct Router::Impl {
+  const Fabric& fabric;
+  std::uint32_t gpus;
+  std::uint32_t nics;
+  // Legs of the host template: [gpu][gpu], [gpu][nic], [nic][gpu].
+  std::vector<std::vector<std::optional<Leg>>> between{};
+  std::vector<std::vector<PathKind>> between_kind{};
+  std::vector<std::vector<std::optional<Leg>>> out{};
+  std::vector<std::vector<std::optional<Leg>>> in{};
+
+  explicit Impl(const Fabric& f) : fabric{f}, gpus{f.gpus_per_node}, nics{f.nics_per_node()} {
+    prepare_host();
+  }
+
+  [[nodiscard]] std::optional<Leg> search(std::uint32_t from, std::uint32_t to, LinkSet allowed) const {
+    const std::span<const Link> links{fabric.links.data(), fabric.host.links};
+    const std::optional<Spread> spread = spread_evenly(fabric, fabric.host.devices, links, allowed, DeviceId{from}, DeviceId{to});
+    if (!spread) return std::nullopt;
+    // NCCL relays over at most one GPU; farther pairs of a mesh use PCIe.
+    if (allowed == LinkSet::kNvlinkOnly && spread->links > 2) return std::nullopt;
+    std::vector<double> share(fabric.host.bundles, 0.0);
+    for (std::size_t id = 0; id < links.size(); ++id) share[links[id].bundle] += spread->link_share[id];
+    Leg leg{.shares = {}, .latency = spread->latency, .switches = spread->switches};
+    for (std::uint32_t b = 0; b < share.size(); ++b)
+      if (share[b] > 0.0) leg.shares.push_back({b, share[b]});
+    return leg;
+  }
+
+  static std::optional<Leg> chain(const std::optional<Leg>& first, const std::optional<Leg>& second) {
+    if (!first || !second) return std::nullopt;
+    Leg leg = *first;
+    leg.shares.insert(leg.shares.end(), second->shares.begin(), second->shares.end());
+    leg.latency += second->latency;
+    leg.switches += second->switches;
+    return leg;
+  }
+
+  // Without GPUDirect data are copied through the memory of the GPU's socket.
+  [[nodiscard]] std::optional<Leg> pcie(std::uint32_t from, std::uint32_t to, std::uint32_t memory, bool bounce) const {
+    if (!bounce) return search(from, to, LinkSet::kNotNvlink);
+    return chain(search(from, memory, LinkSet::kNotNvlink), search(memory, to, LinkSet::kNotNvlink));
+  }
+
+  void prepare_host() {
+    const HostShape& host = fabric.host;
+    between.assign(gpus, std::vector<std::optional<Leg>>(gpus));
+    between_kind.assign(gpus, std::vector<PathKind>(gpus, PathKind::kNvlink));
+    for (std::uint32_t a = 0; a < gpus; ++a) {
+      for (std::uint32_t b = 0; b < gpus; ++b) {
+        if (a == b) continue;
+        between[a][b] = search(host.gpus[a], host.gpus[b], LinkSet::kNvlinkOnly);
+        if (between[a][b]) continue;
+        between[a][b] = pcie(host.gpus[a], host.gpus[b], host.memory_of_gpu[a], fabric.peer_through_host);
+        between_kind[a][b] = PathKind::kPcie;
+      }
+    }
+    if (fabric.ports.empty()) return;
+    out.assign(gpus, std::vector<std::optional<Leg>>(nics));
+    in.assign(nics, std::vector<std::optional<Leg>>(gpus));
+    const bool bounce = fabric.network_through_host;
+    const auto direct_out = [&](std::uint32_t g, std::uint32_t j) { return pcie(host.gpus[g], host.nics[j], host.memory_of_gpu[g], bounce); };
+    const auto direct_in = [&](std::uint32_t j, std::uint32_t g) { return pcie(host.nics[j], host.gpus[g], host.memory_of_gpu[g], bounce); };
+    for (std::uint32_t g = 0; g < gpus; ++g) {
+      for (std::uint32_t j = 0; j < nics; ++j) {
+        const std::vector<std::uint32_t>& own = host.nics_of_gpu[g];
+        const bool is_own = std::find(own.begin(), own.end(), j) != own.end();
+        const std::optional<std::uint32_t> beside = host.gpu_of_nic[j];
+        const bool relay = beside && *beside != g && between_kind[g][*beside] == PathKind::kNvlink;
+        // Data that sit in host memory anyway gain nothing from the other GPU.
+        if (relay && !is_own && !bounce) {
+          out[g][j] = chain(between[g][*beside], direct_out(*beside, j));
+          in[j][g] = chain(direct_in(j, *beside), between[*beside][g]);
+          continue;
+        }
+        out[g][j] = direct_out(g, j);
+        in[j][g] = direct_in(j, g);
+        if (relay && !out[g][j]) out[g][j] = chain(between[g][*beside], direct_out(*beside, j));
+        if (relay && !in[j][g]) in[j][g] = chain(direct_in(j, *beside), between[*beside][g]);
+      }
+    }
+  }
+
+  [[nodiscard]] Duration latency_of(std::uint32_t bundle) const { return fabric.links[fabric.bundles[bundle].links.front().index()].latency; }
+
+  [[nodiscard]] bool joined(const Port& a, const Port& b) const {
+    if (a.leaf == b.leaf) return true;
+    const Leaf& from = fabric.leaves[a.leaf];
+    const Leaf& to = fabric.leaves[b.leaf];
+    if (!from.up || !to.down) return false;
+    return from.group == to.group || (fabric.groups[from.group].up && fabric.groups[to.group].down);
+  }
+
+  struct Reach {
+    Duration latency;
+    int switches = 0;
+  };
+
+  // Adds the way from one NIC to another. Requires: joined(a, b).
+  Reach cross(Path& path, const Port& a, const Port& b, double weight) const {
+    Reach reach;
+    const auto over = [&](std::uint32_t bundle) {
+      path.shares.push_back({bundle, weight});
+      reach.latency += latency_of(bundle);
+      ++reach.switches;
+    };
+    over(a.up);
+    if (a.leaf != b.leaf) {
+      const Leaf& from = fabric.leaves[a.leaf];
+      const Leaf& to = fabric.leaves[b.leaf];
+      over(*from.up);
+      if (from.group != to.group) {
+        over(*fabric.groups[from.group].up);
+        over(*fabric.groups[to.group].down);
+      }
+      over(*to.down);
+    }
+    over(b.down);
+    --reach.switches;  // n bundles in a row meet n - 1 switches
+    return reach;
+  }
+
+  struct Ends {
+    std::uint32_t node_a, gpu_a, node_b, gpu_b;
+  };
+
+  // One of the ways that a path is spread over: through NIC `nic_a` of one host to `nic_b` of the other.
+  void way(Path& path, const Ends& ends, std::uint32_t nic_a, std::uint32_t nic_b, double weight) const {
+    const std::optional<Leg>& leave = out[ends.gpu_a][nic_a];
+    const std::optional<Leg>& enter = in[nic_b][ends.gpu_b];
+    SIM_CHECK(leave.has_value() && enter.has_value(), ends.gpu_a, nic_a, nic_b, ends.gpu_b);
+    append(path, *leave, ends.node_a * fabric.host.bundles, weight);
+    const Reach reach = cross(path, port(ends.node_a, nic_a), port(ends.node_b, nic_b), weight);
+    append(path, *enter, ends.node_b * fabric.host.bundles, weight);
+    path.latency = std::max(path.latency, leave->latency + reach.latency + enter->latency);
+    path.switch_hops = std::max(path.switch_hops, leave->switches + reach.switches + enter->switches);
+  }
+
+  [[nodiscard]] const Port& port(std::uint32_t node, std::uint32_t nic) const { return fabric.ports[std::size_t{node} * nics + nic]; }
+
+  [[nodiscard]] Path inside(const Ends& ends) const {
+    if (ends.gpu_a == ends.gpu_b) return Path{};
+    const std::optional<Leg>& leg = between[ends.gpu_a][ends.gpu_b];
+    SIM_CHECK(leg.has_value(), ends.gpu_a, ends.gpu_b);
+    Path path{.kind = between_kind[ends.gpu_a][ends.gpu_b], .shares = {}, .latency = leg->latency, .switch_hops = leg->switches};
+    path.shares.reserve(leg->shares.size());
+    append(path, *leg, ends.node_a * fabric.host.bundles, 1.0);
+    return finish(std::move(path));
+  }
+
+  [[nodiscard]] Ends ends(std::uint32_t from, std::uint32_t to) const {
+    SIM_CHECK(from < fabric.gpus.size() && to < fabric.gpus.size(), from, to, fabric.gpus.size());
+    return {from / gpus, from % gpus, to / gpus, to % gpus};
+  }
+};
+
+Router::Router(const Fabric& fabric) : impl_{std::make_unique<Impl>(fabric)} {}
+Router::~Router() = default;
+Router::Router(Router&&) noexcept = default;
+
+Path Router::path(std::uint32_t from_gpu, std::uint32_t to_gpu) const {
+  const Impl& impl = *impl_;
+  const Impl::Ends ends = impl.ends(from_gpu, to_gpu);
+  if (ends.node_a == ends.node_b) return impl.inside(ends);
+  const std::vector<std::uint32_t>& own_a = impl.fabric.host.nics_of_gpu[ends.gpu_a];
+  const std::vector<std::uint32_t>& own_b = impl.fabric.host.nics_of_gpu[ends.gpu_b];
+  const std::size_t ways = std::max(own_a.size(), own_b.size());
+  Path path{.kind = PathKind::kNetwork, .shares = {}, .latency = {}, .switch_hops = 0};
+  path.shares.reserve(16 * ways);
+  for (std::size_t w = 0; w < ways; ++w) {
+    std::uint32_t nic_a = own_a[w % own_a.size()];
+    const std::uint32_t nic_b = own_b[w % own_b.size()];
+    // Rails that no spine joins: change rails inside the sending host.
+    if (!impl.joined(impl.port(ends.node_a, nic_a), impl.port(ends.node_b, nic_b))) nic_a = nic_b;
+    impl.way(path, ends, nic_a, nic_b, 1.0 / static_cast<double>(ways));
+  }
+  return finish(std::move(path));
+}
+
+Path Router::path_through_nic(std::uint32_t from_gpu, std::uint32_t to_gpu, std::uint32_t nic_index) const {
+  const Impl& impl = *impl_;
+  const Impl::Ends ends = impl.ends(from_gpu, to_gpu);
+  if (ends.node_a == ends.node_b) return impl.inside(ends);
+  const std::uint32_t nic = nic_index % impl.nics;
+  Path path{.kind = PathKind::kNetwork, .shares = {}, .latency = {}, .switch_hops = 0};
+  path.shares.reserve(16);
+  impl.way(path, ends, nic, nic, 1.0);
+  return finish(std::move(path));
+}
+
+std::uint32_t Router::nics_per_node() const { return impl_->nics; }
+
+}  // namespace stepcast::topology
