@@ -230,8 +230,12 @@ JsonDocument::JsonDocument(std::string_view original, std::string file) : file_{
 }
 
 SourcePosition JsonDocument::position_of(const std::string& path) const {
-  const auto found = positions_.find(path);
-  return found == positions_.end() ? SourcePosition{file_, 0, 0} : found->second;
+  for (std::string at = path; !at.empty();) {
+    if (const auto found = positions_.find(at); found != positions_.end()) return found->second;
+    const auto dot = at.rfind('.');
+    at.resize(dot == std::string::npos ? 0 : dot);
+  }
+  return {file_, 0, 0};
 }
 
 std::string shown(const json& value) {

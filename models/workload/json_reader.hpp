@@ -25,7 +25,7 @@ class JsonDocument {
 
   [[nodiscard]] const nlohmann::json& root() const { return root_; }
   [[nodiscard]] const std::string& file() const { return file_; }
-  // Of the key at a dotted path; the file as a whole when the path is empty or absent.
+  // Of the key at a dotted path, or of the nearest object around it; else the file as a whole.
   [[nodiscard]] SourcePosition position_of(const std::string& path) const;
 
  private:
