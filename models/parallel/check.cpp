@@ -1,0 +1,141 @@
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "models/parallel/planner.hpp"
+
+namespace stepcast::parallel {
+namespace {
+
+class Problems {
+ public:
+  void add(std::string path, std::string other, std::string problem, std::string expected, std::string got) {
+    list_.push_back({std::move(path), std::move(other), std::move(problem), std::move(expected), std::move(got)});
+  }
+  void positive(const char* path, std::int64_t value) {
+    if (value < 1) add(path, "", fmt::format("{} is not positive", value), "at least 1", fmt::format("{}", value));
+  }
+  [[nodiscard]] bool empty() const { return list_.empty(); }
+  [[nodiscard]] std::vector<StrategyError> take() { return std::move(list_); }
+
+ private:
+  std::vector<StrategyError> list_;
+};
+
+void check_ranges(const Strategy& s, Problems& problems) {
+  problems.positive("parallel.tp", s.tp);
+  problems.positive("parallel.pp", s.pp);
+  problems.positive("parallel.dp", s.dp);
+  problems.positive("batch.global", s.global_batch);
+  problems.positive("batch.micro", s.micro_batch);
+  problems.positive("model.sequence", s.sequence);
+  problems.positive("parallel.bucket", s.bucket.count());
+  problems.positive("model.vocab_padding", s.vocab_padding);
+  if (s.zero < 0 || s.zero > 3)
+    problems.add("parallel.zero", "", fmt::format("there is no ZeRO stage {}", s.zero), "0, 1, 2 or 3",
+                 fmt::format("{}", s.zero));
+  if (s.prefetch < 0)
+    problems.add("parallel.prefetch", "", "units cannot be gathered less than none ahead", "0 or more",
+                 fmt::format("{}", s.prefetch));
+  if (s.shard_group) problems.positive("parallel.shard_group", *s.shard_group);
+  if (s.gradient_dtype == plan::Dtype::kFp8)
+    problems.add("memory.gradients", "", "gradients are not accumulated in fp8", "one of bf16, fp16, fp32", "fp8");
+  if (s.dtype == plan::Dtype::kFp8)
+    problems.add("training.precision", "", "parameters and activations are not kept in fp8",
+                 "16-bit or wider storage, fp8 for linear layers only", "fp8");
+  plan::AxisOrder sorted = s.order;
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    if (static_cast<std::size_t>(sorted[i]) == i) continue;
+    problems.add("parallel.order", "", "an axis is missing or named twice", "each of tp, cp, ep, dp, pp once", "");
+    break;
+  }
+}
+
+// value is a multiple of divisor, or an error that names both.
+void divides(std::int64_t divisor, const char* path, std::int64_t value, const char* other, const char* what,
+             Problems& problems) {
+  if (value % divisor == 0) return;
+  problems.add(path, other, fmt::format("{} does not divide {}", divisor, what),
+               fmt::format("a divisor of {} ({})", value, other), fmt::format("{}", divisor));
+}
+
+void check_tensor(const workload::ModelShape& shape, const Strategy& s, Problems& problems) {
+  divides(s.tp, "parallel.tp", shape.heads, "model.heads", "attention heads", problems);
+  if (shape.kv_heads % s.tp != 0 && s.tp % shape.kv_heads != 0) {
+    problems.add("parallel.tp", "model.kv_heads",
+                 fmt::format("{} neither divides nor is a multiple of the key/value heads", s.tp),
+                 fmt::format("a divisor or a multiple of {} (model.kv_heads)", shape.kv_heads),
+                 fmt::format("{}", s.tp));
+  }
+  divides(s.tp, "parallel.tp", shape.ffn, "model.ffn", "the width of the MLP", problems);
+  if (s.sequence_parallel)
+    divides(s.tp, "parallel.tp", s.sequence, "model.sequence", "the sequence that sequence parallelism cuts", problems);
+}
+
+void check_pipeline(const workload::ModelShape& shape, const Strategy& s, Problems& problems) {
+  if (s.pp > shape.layers) {
+    problems.add("parallel.pp", "model.layers", fmt::format("{} stages for {} layers leave stages empty", s.pp, shape.layers),
+                 fmt::format("at most {} (model.layers)", shape.layers), fmt::format("{}", s.pp));
+  }
+}
+
+void check_batch(const Strategy& s, Problems& problems) {
+  const std::int64_t together = s.dp * s.micro_batch;
+  if (s.global_batch % together != 0) {
+    problems.add("batch.global", s.micro_batch > 1 ? "batch.micro" : "parallel.dp",
+                 fmt::format("{} sequences cannot be dealt out to {} data-parallel ranks in micro-batches of {}",
+                             s.global_batch, s.dp, s.micro_batch),
+                 fmt::format("a multiple of {} (parallel.dp {} x batch.micro {})", together, s.dp, s.micro_batch),
+                 fmt::format("{}", s.global_batch));
+  } else if (micro_batches(s) > std::numeric_limits<std::uint16_t>::max()) {
+    problems.add("batch.global", "batch.micro", "too many micro-batches in one step",
+                 fmt::format("at most {}", std::numeric_limits<std::uint16_t>::max()),
+                 fmt::format("{}", micro_batches(s)));
+  }
+}
+
+void check_data(const workload::ModelShape& shape, const Strategy& s, Problems& problems) {
+  if (s.shard_group) {
+    if (s.zero == 0) {
+      problems.add("parallel.shard_group", "parallel.zero", "a shard group without anything sharded",
+                   "parallel.zero 1, 2 or 3", "parallel.zero 0");
+    } else if (s.dp % *s.shard_group != 0 || (*s.shard_group == 1 && s.dp > 1)) {
+      problems.add("parallel.shard_group", "parallel.dp",
+                   fmt::format("{} data-parallel ranks cannot be cut into shard groups of {}", s.dp, *s.shard_group),
+                   fmt::format("a divisor of {} (parallel.dp){}", s.dp, s.dp > 1 ? ", at least 2" : ""),
+                   fmt::format("{}", *s.shard_group));
+    }
+  }
+  if (s.zero >= 2 && s.pp > 1 && shape.tied_embeddings) {
+    problems.add("parallel.zero", "model.tied_embeddings",
+                 "the tied embedding's gradient, sharded differently on the first and the last stage, cannot be summed",
+                 "parallel.zero 0 or 1, or parallel.pp 1", fmt::format("parallel.zero {}, parallel.pp {}", s.zero, s.pp));
+  }
+}
+
+void check_sequence(const workload::ModelShape& shape, const Strategy& s, Problems& problems) {
+  if (shape.position == workload::Position::kLearned && s.sequence > shape.max_positions) {
+    problems.add("model.sequence", "model.max_positions",
+                 fmt::format("{} tokens exceed the table of learned positions", s.sequence),
+                 fmt::format("at most {} (model.max_positions)", shape.max_positions), fmt::format("{}", s.sequence));
+  }
+}
+
+}  // namespace
+
+std::vector<StrategyError> check(const workload::ModelShape& shape, const Strategy& strategy) {
+  Problems problems;
+  check_ranges(strategy, problems);
+  if (!problems.empty()) return problems.take();  // the rest divides by these
+  check_tensor(shape, strategy, problems);
+  check_pipeline(shape, strategy, problems);
+  check_batch(strategy, problems);
+  check_data(shape, strategy, problems);
+  check_sequence(shape, strategy, problems);
+  return problems.take();
+}
+
+}  // namespace stepcast::parallel

@@ -1,0 +1,72 @@
+// models/parallel/strategy.hpp — how a model is cut over workers and run: degrees, schedule, where
+// the states of training live, numerics. Plain values; a caller maps its own description to it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "models/workload/operators.hpp"
+#include "sim/base/units.hpp"
+#include "sim/plan/kernel.hpp"
+#include "sim/plan/plan.hpp"
+
+namespace stepcast::parallel {
+
+enum class Schedule : std::uint8_t { kGpipe, kOneFOneB };
+enum class Optimizer : std::uint8_t { kAdam, kAdamW, kSgd };  // SGD with momentum
+
+struct Strategy {
+  // Degrees. World size = tp * pp * dp.
+  std::int32_t tp = 1;
+  std::int32_t pp = 1;
+  std::int32_t dp = 1;
+  plan::AxisOrder order = plan::kMegatronOrder;
+
+  // Batch: sequences. Micro-batches per step = global_batch / (dp * micro_batch).
+  std::int64_t global_batch = 1;
+  std::int64_t micro_batch = 1;
+  std::int64_t sequence = 0;  // tokens
+  Schedule schedule = Schedule::kOneFOneB;
+  bool sequence_parallel = false;  // without effect at tp = 1
+
+  // ZeRO: 0 none; 1 optimizer states, 2 and gradients, 3 and parameters sharded over the data axis.
+  int zero = 0;
+  std::optional<std::int32_t> shard_group;  // shard over blocks of this many data ranks; empty: dp
+  bool overlap_grad_reduce = true;          // reduce gradients beside the backward pass
+  bool overlap_param_gather = true;         // ZeRO-1/2: gather updated parameters beside the forward pass
+  bool reshard_after_forward = true;        // ZeRO-3: free gathered parameters between the passes
+  std::int32_t prefetch = 1;                // ZeRO-3: units gathered ahead of their use
+  Bytes bucket = Bytes{40'000'000 * 4};     // gradients of one bucket, in the gradients' dtype
+
+  // Numerics.
+  plan::Dtype dtype = plan::Dtype::kBf16;        // parameters and activations
+  std::optional<plan::Dtype> gemm_dtype;         // of linear layers, e.g. fp8; empty: dtype
+  plan::Dtype gradient_dtype = plan::Dtype::kFp32;
+  bool fp32_master = true;                       // master parameters beside low-precision ones
+  Optimizer optimizer = Optimizer::kAdam;
+  bool clip_gradients = true;
+
+  // What a block runs and keeps (see workload::BlockOptions).
+  workload::Recompute recompute = workload::Recompute::kNone;
+  workload::AttentionKernel attention = workload::AttentionKernel::kFlash;
+  bool fused_kernels = true;
+  double dropout = 0.0;
+  std::int64_t vocab_padding = 128;
+
+  workload::FlopsConvention flops_convention = workload::FlopsConvention::kMegatron;
+};
+
+constexpr std::int64_t micro_batches(const Strategy& s) { return s.global_batch / (s.dp * s.micro_batch); }
+
+// Workers that share one copy of what ZeRO shards; 1: nothing is sharded.
+constexpr std::int32_t shard_size(const Strategy& s) { return s.zero == 0 ? 1 : s.shard_group.value_or(s.dp); }
+
+// Optimizer states beside the parameters kept in `dtype`: [bytes per parameter], all in fp32.
+constexpr bool has_master(const Strategy& s) {
+  return s.fp32_master && plan::element_bytes(s.dtype) < plan::element_bytes(plan::Dtype::kFp32);
+}
+constexpr int moments(const Strategy& s) { return s.optimizer == Optimizer::kSgd ? 1 : 2; }
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace stepcast::parallel
