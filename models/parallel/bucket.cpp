@@ -1,0 +1,63 @@
+#include "models/parallel/bucket.hpp"
+
+#include <variant>
+
+#include "sim/base/check.hpp"
+
+namespace stepcast::parallel {
+namespace {
+
+using workload::Operator;
+
+bool adds_to_weights(const workload::Step& step) {
+  const auto* op = std::get_if<Operator>(&step);
+  return op != nullptr && op->kernel.pass == plan::Pass::kWeightGrad;
+}
+
+// The step that finishes the gradient begun at `step`: the last of the weight-gradient kernels that
+// follow at once (accumulation, bias).
+std::size_t finished_at(const std::vector<workload::Step>& steps, std::size_t step) {
+  while (step + 1 < steps.size() && adds_to_weights(steps[step + 1]) &&
+         !std::get<Operator>(steps[step + 1]).kernel.gemm) {
+    ++step;
+  }
+  return step;
+}
+
+void add_block(const workload::Block& block, std::size_t index, std::vector<GradientPiece>& pieces) {
+  SIM_CHECK(!block.backward.empty(), block.name);
+  std::int64_t left = block.parameters;
+  for (std::size_t step = 0; step < block.backward.size(); ++step) {
+    if (!adds_to_weights(block.backward[step])) continue;
+    const plan::Kernel& kernel = std::get<Operator>(block.backward[step]).kernel;
+    if (!kernel.gemm) continue;
+    const std::int64_t elements = kernel.gemm->batch * kernel.gemm->m * kernel.gemm->n;
+    if (elements > left) continue;  // a table that counts with the embedding of this stage
+    pieces.push_back({{index, finished_at(block.backward, step)}, elements});
+    left -= elements;
+  }
+  if (left > 0) pieces.push_back({{index, block.backward.size() - 1}, left});
+}
+
+}  // namespace
+
+std::vector<GradientPiece> gradient_pieces(const StageModel& model) {
+  std::vector<GradientPiece> pieces;
+  for (std::size_t i = model.blocks.size(); i-- > 0;) add_block(*model.blocks[i].block, i, pieces);
+  return pieces;
+}
+
+std::vector<Bucket> make_buckets(std::span<const GradientPiece> pieces, std::int64_t bucket_elements) {
+  SIM_CHECK(bucket_elements >= 1);
+  std::vector<Bucket> buckets;
+  bool open = false;
+  for (const GradientPiece& piece : pieces) {
+    if (!open) buckets.push_back({0, piece.ready, piece.ready});
+    buckets.back().elements += piece.elements;
+    buckets.back().ready = piece.ready;
+    open = buckets.back().elements < bucket_elements;
+  }
+  return buckets;
+}
+
+}  // namespace stepcast::parallel

@@ -1,0 +1,41 @@
+// models/parallel/bucket.hpp — gradients in the order in which the backward pass finishes them, cut
+// into buckets.
+//
+// Model    a bucket takes whole parameter tensors until it holds at least the wanted size, from the
+//          last block to the first (Megatron-Core _ParamAndGradBuffer, PyTorch DDP reducer). It is
+//          ready when the weight gradient that completes it is done, mid-block or not.
+// Ignores  order of tensors within one step; the norms and biases of a block count as ready with its
+//          last kernel
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/parallel/stage_model.hpp"
+
+namespace stepcast::parallel {
+
+// A moment of the backward pass: after this step of this block.
+struct Moment {
+  std::size_t block = 0;
+  std::size_t step = 0;
+  friend bool operator==(const Moment&, const Moment&) = default;
+};
+
+struct GradientPiece {
+  Moment ready;
+  std::int64_t elements = 0;
+};
+
+struct Bucket {
+  std::int64_t elements = 0;
+  Moment opened;  // its first gradient is written by this step
+  Moment ready;   // its last one
+};
+
+std::vector<GradientPiece> gradient_pieces(const StageModel& model);
+// Requires: bucket_elements >= 1.
+std::vector<Bucket> make_buckets(std::span<const GradientPiece> pieces, std::int64_t bucket_elements);
+
+}  // namespace stepcast::parallel

@@ -1,0 +1,34 @@
+// models/parallel/compiled_block.hpp — a block's steps with labels and kernel ids of one program, so
+// that repeating them for every layer and micro-batch only appends instructions.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "models/workload/operators.hpp"
+#include "sim/plan/builder.hpp"
+
+namespace stepcast::parallel {
+
+struct CompiledStep {
+  std::string label;  // "layer.attention.qkv"
+  std::variant<plan::KernelId, plan::Collective> body;
+  std::size_t overlap_steps = 0;  // of a collective: steps that may run beside it
+};
+
+struct CompiledBlock {
+  std::vector<CompiledStep> forward;
+  std::vector<CompiledStep> recompute;
+  std::vector<CompiledStep> backward;
+  Bytes saved;
+  std::string saved_label;
+  std::string workspace_label;
+  std::string recompute_label;
+};
+
+// `tensor_group`: may be absent only when the block has no collective.
+CompiledBlock compile(const workload::Block& block, std::optional<plan::GroupId> tensor_group,
+                      plan::ProgramBuilder& builder);
+
+}  // namespace stepcast::parallel

@@ -1,0 +1,82 @@
+// models/parallel/data_parallel.hpp — what data parallelism adds to a stage's program, as hooks that
+// the stage's writer calls around each block and each step of the backward pass.
+//
+// Replicated (ZeRO 0-2): gradients in buckets, reduced beside the backward pass on stream dp.
+//   ZeRO-0   all-reduce of each bucket in the last micro-batch's backward; without overlap, one
+//            all-reduce of everything after it
+//   ZeRO-1   reduce-scatter instead; the optimizer updates one shard; all-gather of the updated
+//            parameters by bucket: after the optimizer, or (overlap_param_gather) at the start of the
+//            step beside the first forward pass, in forward order, as a step in steady state sees the
+//            update of the step before it (Megatron-Core's overlap_param_gather)
+//   ZeRO-2   as ZeRO-1, but only a shard of the gradients persists: every micro-batch's buckets are
+//            reduce-scattered; at most two full buckets live at a time
+// Sharded (ZeRO-3, FSDP): parameters live as shards. A unit (a layer; embedding and head together are
+//   the root unit) is all-gathered on dp.gather before its forward and again before its backward pass,
+//   `prefetch` units ahead, at most prefetch + 1 resharding units gathered at a time; its gradient is
+//   reduce-scattered on dp.reduce when its backward is done. The root, and every unit when
+//   reshard_after_forward is off, stays gathered while a micro-batch of it is in flight (PyTorch FSDP).
+// With a shard group smaller than dp, a scatter is followed by an all-reduce of the shard over the
+// replicas (Megatron-Core's optimizer instances, FSDP's hybrid shard), in every micro-batch that
+// scatters.
+// Ignores  copies into and out of buckets (they are views), the addition of a scattered shard to what
+//          earlier micro-batches left, padding but to a multiple of the shard group
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "models/parallel/emitter.hpp"
+#include "models/parallel/groups.hpp"
+#include "models/parallel/schedule.hpp"
+#include "models/parallel/stage_model.hpp"
+#include "models/parallel/strategy.hpp"
+
+namespace stepcast::parallel {
+
+class DataParallel {
+ public:
+  DataParallel() = default;
+  DataParallel(const DataParallel&) = delete;
+  DataParallel& operator=(const DataParallel&) = delete;
+  virtual ~DataParallel() = default;
+
+  virtual void begin_step() {}
+  virtual void begin_action(std::size_t /*action*/) {}  // index into the stage's actions
+  virtual void before_forward(std::size_t /*block*/) {}
+  virtual void after_forward(std::size_t /*block*/) {}
+  virtual void before_backward(std::size_t /*block*/) {}
+  virtual void before_backward_step(std::size_t /*block*/, std::size_t /*step*/) {}
+  virtual void after_backward_step(std::size_t /*block*/, std::size_t /*step*/) {}
+  virtual void after_backward(std::size_t /*block*/) {}
+  virtual void finish_gradients() {}  // compute may use all gradients after it
+  virtual void end_step() {}          // after the optimizer
+};
+
+// All of these outlive the object; `actions` are the stage's.
+struct DataParallelContext {
+  const StageModel& model;
+  const Strategy& strategy;
+  const Groups& groups;
+  std::span<const Action> actions;
+  Emitter& emitter;
+};
+
+std::unique_ptr<DataParallel> make_data_parallel(const DataParallelContext& context);
+
+// Issues what sums a gradient over the data ranks on `stream`: all-reduce, or reduce-scatter and an
+// all-reduce over replicas.
+void reduce_gradient(const DataParallelContext& context, plan::StreamId stream, std::string_view label,
+                     std::int64_t elements);
+
+// The next multiple of the shard size: what is cut into equal shards.
+constexpr std::int64_t padded_to_shards(const Strategy& s, std::int64_t elements) {
+  return ceil_div(elements, shard_size(s)) * shard_size(s);
+}
+constexpr Bytes gradient_bytes(const Strategy& s, std::int64_t elements) {
+  return Bytes{elements * plan::element_bytes(s.gradient_dtype)};
+}
+constexpr Bytes parameter_bytes(const Strategy& s, std::int64_t elements) {
+  return Bytes{elements * plan::element_bytes(s.dtype)};
+}
+
+}  // namespace stepcast::parallel

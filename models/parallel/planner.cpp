@@ -1,0 +1,42 @@
+#include "models/parallel/planner.hpp"
+
+#include "models/parallel/groups.hpp"
+#include "models/parallel/stage_model.hpp"
+#include "models/parallel/stage_program.hpp"
+#include "sim/base/check.hpp"
+
+namespace stepcast::parallel {
+namespace {
+
+plan::Work work_of(const workload::ModelShape& shape, const Strategy& strategy) {
+  plan::Work work;
+  work.samples = strategy.global_batch;
+  work.tokens = strategy.global_batch * strategy.sequence;
+  work.model_flops = static_cast<double>(strategy.global_batch) *
+                     model_flops_per_sequence(shape, strategy.sequence, strategy.flops_convention);
+  work.flops_convention = name_of(strategy.flops_convention);
+  return work;
+}
+
+}  // namespace
+
+plan::Plan make_plan(const workload::ModelShape& shape, const Strategy& strategy) {
+  for (const StrategyError& error : check(shape, strategy)) SIM_CHECK(false, error.path, error.problem);
+  plan::Plan plan;
+  plan.name = shape.name;
+  plan.degrees[plan::Axis::kTensor] = strategy.tp;
+  plan.degrees[plan::Axis::kPipeline] = strategy.pp;
+  plan.degrees[plan::Axis::kData] = strategy.dp;
+  plan.order = strategy.order;
+  plan.work = work_of(shape, strategy);
+
+  const ModelBlocks blocks = make_blocks(shape, strategy);
+  const Groups groups = make_groups(strategy, shape.tied_embeddings, plan.groups);
+  for (const StageModel& model : split_stages(blocks, strategy.pp)) {
+    plan.program_of_stage.emplace_back(plan.programs.size());
+    plan.programs.push_back(make_stage_program(model, strategy, groups));
+  }
+  return plan;
+}
+
+}  // namespace stepcast::parallel

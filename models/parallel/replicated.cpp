@@ -1,0 +1,104 @@
+#include "models/parallel/replicated.hpp"
+
+#include <algorithm>
+
+namespace stepcast::parallel {
+
+using plan::CollectiveKind;
+using plan::Purpose;
+using plan::StreamKind;
+
+Replicated::Replicated(const DataParallelContext& context)
+    : context_{context}, stream_{context.emitter.compute}, gather_stream_{context.emitter.compute} {
+  const Strategy& s = context.strategy;
+  plan::ProgramBuilder& builder = context.emitter.builder;
+  if (s.overlap_grad_reduce) stream_ = builder.stream(StreamKind::kCommunication, "dp");
+  if (sharded_states() && s.overlap_param_gather) gather_stream_ = builder.stream(StreamKind::kCommunication, "dp");
+
+  const std::int64_t wanted = std::max<std::int64_t>(1, s.bucket.count() / plan::element_bytes(s.gradient_dtype));
+  buckets_ = make_buckets(gradient_pieces(context.model), wanted);
+  // Nothing overlaps and nothing is freed in between: one bucket.
+  if (!s.overlap_grad_reduce && !sharded_gradients()) {
+    buckets_ = make_buckets(gradient_pieces(context.model), context.model.parameters);
+  }
+  open_.resize(buckets_.size());
+  gathered_.resize(buckets_.size());
+  if (sharded_gradients()) scatters_.emplace(context, stream_, "gradient.bucket");
+}
+
+void Replicated::begin_step() {
+  if (!sharded_states() || !context_.strategy.overlap_param_gather) return;
+  const StageScope scope{context_.emitter, plan::Stage::kForward};
+  for (std::size_t i = buckets_.size(); i-- > 0;) {
+    gather_parameters(buckets_[i]);
+    gathered_[i] = context_.emitter.builder.record(gather_stream_);
+  }
+}
+
+void Replicated::begin_action(std::size_t action) {
+  const bool backward = context_.actions[action].direction == Direction::kBackward;
+  reducing_ = backward && (sharded_gradients() || action + 1 == context_.actions.size());
+  next_open_ = 0;
+  next_ready_ = 0;
+}
+
+// Gathers run in forward order, so the latest gather that a block needs is that of the lowest bucket
+// with any of its parameters.
+void Replicated::before_forward(std::size_t block) {
+  for (std::size_t i = 0; i < buckets_.size(); ++i) {
+    if (buckets_[i].ready.block > block || buckets_[i].opened.block < block) continue;
+    if (!gathered_[i]) return;
+    context_.emitter.builder.wait(context_.emitter.compute, *gathered_[i]);
+    // Later gathers are done too; a block is waited for once.
+    for (std::size_t j = i; j < buckets_.size(); ++j) gathered_[j].reset();
+    return;
+  }
+}
+
+void Replicated::before_backward_step(std::size_t block, std::size_t step) {
+  if (!reducing_ || !scatters_) return;
+  while (next_open_ < buckets_.size() && buckets_[next_open_].opened == Moment{block, step}) {
+    open_[next_open_] = scatters_->open(buckets_[next_open_].elements);
+    ++next_open_;
+  }
+}
+
+void Replicated::after_backward_step(std::size_t block, std::size_t step) {
+  if (!reducing_) return;
+  Emitter& e = context_.emitter;
+  while (next_ready_ < buckets_.size() && buckets_[next_ready_].ready == Moment{block, step}) {
+    const Bucket& bucket = buckets_[next_ready_];
+    if (scatters_) {
+      scatters_->close(*open_[next_ready_], bucket.elements);
+    } else {
+      if (stream_ != e.compute) e.builder.order(e.compute, stream_);
+      reduce_gradient(context_, stream_, "gradient.bucket", bucket.elements);
+    }
+    ++next_ready_;
+  }
+}
+
+void Replicated::finish_gradients() {
+  Emitter& e = context_.emitter;
+  if (scatters_) {
+    scatters_->drain();
+  } else if (stream_ != e.compute) {
+    const StageScope scope{e, plan::Stage::kGradientSync};
+    e.builder.order(stream_, e.compute);
+  }
+}
+
+void Replicated::end_step() {
+  if (!sharded_states() || context_.strategy.overlap_param_gather) return;
+  for (std::size_t i = buckets_.size(); i-- > 0;) gather_parameters(buckets_[i]);
+}
+
+void Replicated::gather_parameters(const Bucket& bucket) {
+  const Strategy& s = context_.strategy;
+  context_.emitter.builder.collective(
+      gather_stream_, "parameter.bucket",
+      {CollectiveKind::kAllGather, *context_.groups.shard,
+       parameter_bytes(s, padded_to_shards(s, bucket.elements)), s.dtype, Purpose::kData});
+}
+
+}  // namespace stepcast::parallel

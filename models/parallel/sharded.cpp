@@ -1,0 +1,132 @@
+#include "models/parallel/sharded.hpp"
+
+#include <algorithm>
+
+#include "sim/base/check.hpp"
+
+namespace stepcast::parallel {
+
+using plan::CollectiveKind;
+using plan::Purpose;
+using plan::StreamKind;
+
+namespace {
+
+plan::StreamId reduce_stream(const DataParallelContext& context) {
+  return context.strategy.overlap_grad_reduce
+             ? context.emitter.builder.stream(StreamKind::kCommunication, "dp.reduce")
+             : context.emitter.compute;
+}
+
+}  // namespace
+
+Sharded::Sharded(const DataParallelContext& context)
+    : context_{context},
+      gather_stream_{context.emitter.builder.stream(StreamKind::kCommunication, "dp.gather")},
+      scatters_{context, reduce_stream(context), "gradient.unit"} {
+  std::optional<std::size_t> root;
+  for (const StageBlock& block : context.model.blocks) {
+    const bool is_layer = block.role == BlockRole::kLayer;
+    if (is_layer || !root) {
+      units_.push_back({.keeps = !is_layer || !context.strategy.reshard_after_forward});
+      if (!is_layer) root = units_.size() - 1;
+    }
+    const std::size_t unit = is_layer ? units_.size() - 1 : *root;
+    units_[unit].elements += block.block->parameters;
+    ++units_[unit].blocks;
+    unit_of_block_.push_back(unit);
+  }
+  plan_uses();
+}
+
+// Which pass gathers its unit, and which one is the last before the unit is let go: follows from the
+// schedule alone.
+void Sharded::plan_uses() {
+  std::vector<bool> held(units_.size(), false);
+  std::int64_t in_flight = 0;
+  for (const Action& action : context_.actions) {
+    const bool forward = action.direction == Direction::kForward;
+    in_flight += forward ? 1 : -1;
+    std::vector<std::size_t> left(units_.size());
+    for (std::size_t u = 0; u < units_.size(); ++u) left[u] = units_[u].blocks;
+    for (std::size_t i = 0; i < unit_of_block_.size(); ++i) {
+      const std::size_t unit = unit_of_block_[forward ? i : unit_of_block_.size() - 1 - i];
+      Use use{unit, !held[unit], false};
+      held[unit] = true;
+      if (use.gathers) gathers_.push_back({unit, {}});
+      --left[unit];
+      const bool kept = units_[unit].keeps && (forward || in_flight > 0);
+      if (left[unit] == 0 && !kept) {
+        use.releases = true;
+        held[unit] = false;
+      }
+      uses_.push_back(use);
+    }
+  }
+}
+
+void Sharded::begin_action(std::size_t action) {
+  if (context_.actions[action].direction == Direction::kForward) return;
+  for (Unit& unit : units_) unit.gradients_left = unit.blocks;
+}
+
+void Sharded::before_forward(std::size_t /*block*/) { begin_use(); }
+void Sharded::after_forward(std::size_t /*block*/) { end_use(); }
+
+void Sharded::before_backward(std::size_t block) {
+  begin_use();
+  Unit& unit = units_[unit_of_block_[block]];
+  if (!unit.gradient) unit.gradient = scatters_.open(unit.elements);
+}
+
+void Sharded::after_backward(std::size_t block) {
+  end_use();
+  Unit& unit = units_[unit_of_block_[block]];
+  if (--unit.gradients_left > 0) return;
+  scatters_.close(*unit.gradient, unit.elements);
+  unit.gradient.reset();
+}
+
+void Sharded::finish_gradients() { scatters_.drain(); }
+
+void Sharded::begin_use() {
+  if (uses_[next_use_].gathers) ++needed_;
+  issue_gathers();
+  if (uses_[next_use_].gathers) {
+    SIM_CHECK(issued_ >= needed_, issued_, needed_);
+    context_.emitter.builder.wait(context_.emitter.compute, *gathers_[needed_ - 1].arrived);
+  }
+}
+
+void Sharded::end_use() {
+  Emitter& e = context_.emitter;
+  const Use& use = uses_[next_use_++];
+  if (use.gathers || use.releases) last_used_ = e.builder.record(e.compute);
+  if (use.releases) {
+    e.release(e.compute, units_[use.unit].parameters);
+    units_[use.unit].parameters.reset();
+  }
+}
+
+// A unit that is still held from an earlier pass cannot be gathered ahead.
+void Sharded::issue_gathers() {
+  const std::size_t ahead = needed_ + static_cast<std::size_t>(context_.strategy.prefetch);
+  while (issued_ < std::min(ahead, gathers_.size()) && !units_[gathers_[issued_].unit].parameters) gather(issued_++);
+}
+
+void Sharded::gather(std::size_t index) {
+  const Strategy& s = context_.strategy;
+  Emitter& e = context_.emitter;
+  Gather& gather = gathers_[index];
+  Unit& unit = units_[gather.unit];
+  // The buffer may be one that an earlier unit has left: compute must be through with it. This is also
+  // what keeps the stream from running further ahead than `prefetch`.
+  if (last_used_) e.builder.wait(gather_stream_, *last_used_);
+  const Bytes size = parameter_bytes(s, padded_to_shards(s, unit.elements));
+  unit.parameters = e.acquire(gather_stream_, "parameter.unit", size, plan::Category::kCommunication);
+  e.builder.collective(gather_stream_, "parameter.unit",
+                       {CollectiveKind::kAllGather, *context_.groups.shard, size, s.dtype, Purpose::kData});
+  gather.arrived = e.builder.record(gather_stream_);
+}
+
+}  // namespace stepcast::parallel

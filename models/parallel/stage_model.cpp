@@ -1,0 +1,95 @@
+#include "models/parallel/stage_model.hpp"
+
+#include <map>
+
+#include "models/parallel/partition.hpp"
+
+namespace stepcast::parallel {
+
+workload::BlockOptions block_options(const Strategy& strategy) {
+  workload::BlockOptions options;
+  options.micro_batch = strategy.micro_batch;
+  options.sequence = strategy.sequence;
+  options.tensor_parallel = strategy.tp;
+  options.sequence_parallel = strategy.sequence_parallel && strategy.tp > 1;
+  options.dtype = strategy.dtype;
+  options.gemm_dtype = strategy.gemm_dtype;
+  options.attention = strategy.attention;
+  options.recompute = strategy.recompute;
+  options.fused_kernels = strategy.fused_kernels;
+  options.dropout = strategy.dropout;
+  options.vocab_padding = strategy.vocab_padding;
+  options.gradient_dtype = strategy.gradient_dtype;
+  return options;
+}
+
+namespace {
+
+void count_partial_gradients(const workload::ModelShape& shape, const workload::BlockOptions& options,
+                             ModelBlocks& blocks) {
+  if (options.tensor_parallel == 1) return;
+  if (shape.qk_norm) blocks.partial_per_layer += 2 * norm_parameters(shape, shape.head_dim);
+  if (!options.sequence_parallel) return;
+  const std::int64_t norm = norm_parameters(shape, shape.hidden);
+  blocks.partial_per_layer += shape.norms_per_layer * norm;
+  if (has_output_bias(shape)) blocks.partial_per_layer += shape.hidden;
+  if (shape.mlp_bias) blocks.partial_per_layer += shape.hidden;
+  blocks.partial_in_head = norm;
+  if (shape.embedding_norm) blocks.partial_in_embedding += norm;
+}
+
+}  // namespace
+
+ModelBlocks make_blocks(const workload::ModelShape& shape, const Strategy& strategy) {
+  const workload::BlockOptions options = block_options(strategy);
+  const bool one_stage = strategy.pp == 1;
+  ModelBlocks blocks;
+  blocks.embedding = make_embedding(shape, options);
+  blocks.head = make_head(shape, options, one_stage);
+  blocks.boundary = boundary_activation(shape, options);
+
+  std::map<std::optional<std::int64_t>, std::size_t> by_window;
+  for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
+    const auto [entry, is_new] = by_window.try_emplace(window_of(shape, layer), blocks.layers.size());
+    if (is_new) blocks.layers.push_back(make_layer(shape, layer, options));
+    blocks.block_of_layer.push_back(entry->second);
+  }
+  if (shape.tied_embeddings && !one_stage) {
+    blocks.tied_elements = padded_vocab(shape, options) / strategy.tp * shape.hidden;
+  }
+  count_partial_gradients(shape, options, blocks);
+  return blocks;
+}
+
+std::vector<StageModel> split_stages(const ModelBlocks& blocks, std::int32_t stages) {
+  const std::vector<LayerRange> ranges = split_layers(static_cast<std::int64_t>(blocks.block_of_layer.size()), stages);
+  std::vector<StageModel> result;
+  for (std::int32_t stage = 0; stage < stages; ++stage) {
+    StageModel& model = result.emplace_back();
+    model.stage = stage;
+    model.stages = stages;
+    model.boundary = blocks.boundary;
+    const LayerRange range = ranges[static_cast<std::size_t>(stage)];
+    model.partial_gradients = range.count * blocks.partial_per_layer;
+    if (model.first()) {
+      model.blocks.push_back({&blocks.embedding, BlockRole::kEmbedding, {}});
+      model.partial_gradients += blocks.partial_in_embedding;
+    }
+    for (std::int64_t layer = range.first; layer < range.first + range.count; ++layer) {
+      const std::size_t kind = blocks.block_of_layer[static_cast<std::size_t>(layer)];
+      model.blocks.push_back({&blocks.layers[kind], BlockRole::kLayer, static_cast<std::uint16_t>(layer)});
+    }
+    if (model.last()) {
+      model.blocks.push_back({&blocks.head, BlockRole::kHead, {}});
+      model.partial_gradients += blocks.partial_in_head;
+    }
+    if (model.first() || model.last()) model.tied_gradients = blocks.tied_elements;
+    for (const StageBlock& block : model.blocks) {
+      model.parameters += block.block->parameters;
+      model.tensors += block.block->matrix_count;
+    }
+  }
+  return result;
+}
+
+}  // namespace stepcast::parallel

@@ -1,0 +1,58 @@
+// models/parallel/stage_model.hpp — the blocks of a model, built once, and which of them a pipeline
+// stage runs. Layers of equal shape share one Block.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/parallel/strategy.hpp"
+#include "models/workload/model_shape.hpp"
+#include "models/workload/operators.hpp"
+
+namespace stepcast::parallel {
+
+struct ModelBlocks {
+  workload::Block embedding;
+  workload::Block head;
+  std::vector<workload::Block> layers;       // distinct ones: with and without sliding window
+  std::vector<std::size_t> block_of_layer;   // into `layers`
+  Bytes boundary;                            // activation between stages, per tensor-parallel rank
+  std::int64_t tied_elements = 0;            // of the table that two stages hold; 0: none
+  // Gradients that every tensor-parallel rank holds in part and must sum: norms and row-parallel
+  // biases under sequence parallelism (each rank saw its own tokens), head norms always (each rank
+  // saw its own heads). Megatron-LM: _allreduce_non_tensor_model_parallel_grads.
+  std::int64_t partial_per_layer = 0;
+  std::int64_t partial_in_head = 0;
+  std::int64_t partial_in_embedding = 0;
+};
+
+workload::BlockOptions block_options(const Strategy& strategy);
+ModelBlocks make_blocks(const workload::ModelShape& shape, const Strategy& strategy);
+
+enum class BlockRole : std::uint8_t { kEmbedding, kLayer, kHead };
+
+struct StageBlock {
+  const workload::Block* block = nullptr;
+  BlockRole role = BlockRole::kLayer;
+  std::optional<std::uint16_t> layer;  // global index
+};
+
+// In forward order. Borrows `blocks`.
+struct StageModel {
+  std::int32_t stage = 0;
+  std::int32_t stages = 1;
+  std::vector<StageBlock> blocks;
+  std::int64_t parameters = 0;  // per tensor-parallel rank
+  std::int64_t tensors = 0;     // parameter tensors
+  std::int64_t partial_gradients = 0;
+  std::int64_t tied_gradients = 0;  // summed with the other stage that holds the table
+  Bytes boundary;
+
+  [[nodiscard]] bool first() const { return stage == 0; }
+  [[nodiscard]] bool last() const { return stage == stages - 1; }
+};
+
+std::vector<StageModel> split_stages(const ModelBlocks& blocks, std::int32_t stages);
+
+}  // namespace stepcast::parallel

@@ -1,0 +1,28 @@
+// models/parallel/state.hpp — what a worker holds all the time: parameters, gradients, optimizer
+// states; and the part of the parameters that it updates.
+//
+// Symbols  P parameters of the stage per tensor-parallel rank, d shard group size, e_p, e_g bytes of a
+//          parameter and of a gradient
+// Model    parameters  e_p P, ZeRO-3: e_p P/d
+//          gradients   e_g P, ZeRO-2 and 3: e_g P/d
+//          optimizer   (4 if a master copy is kept + 4 a moment) P, ZeRO-1, 2 and 3: P/d
+// Source   Rajbhandari et al. 2020 (ZeRO), section 3.1: with fp16 gradients and Adam 2 + 2 + 12 bytes
+// Ignores  uneven shards: P/d is rounded up
+#pragma once
+
+#include "models/parallel/stage_model.hpp"
+#include "models/parallel/strategy.hpp"
+
+namespace stepcast::parallel {
+
+struct PersistentState {
+  Bytes parameters;
+  Bytes gradients;
+  Bytes optimizer;
+  std::int64_t gradient_elements = 0;
+  std::int64_t updated_elements = 0;  // by this worker's optimizer
+};
+
+PersistentState persistent_state(const StageModel& model, const Strategy& strategy);
+
+}  // namespace stepcast::parallel

@@ -1,0 +1,90 @@
+#include <doctest/doctest.h>
+
+#include "models/parallel/partition.hpp"
+#include "models/parallel/planner.hpp"
+#include "models/parallel/schedule.hpp"
+#include "tests/support/plan_sums.hpp"
+#include "tests/support/workload_shapes.hpp"
+
+using namespace stepcast;
+using namespace stepcast::parallel;
+using namespace stepcast::test;
+
+TEST_SUITE_BEGIN("unit");
+
+namespace {
+
+std::vector<std::int64_t> counts(std::int64_t layers, std::int32_t stages) {
+  std::vector<std::int64_t> result;
+  for (const LayerRange& range : split_layers(layers, stages)) result.push_back(range.count);
+  return result;
+}
+
+plan::Plan pipeline(Schedule schedule, std::int64_t m) {
+  Strategy s;
+  s.pp = 4;
+  s.sequence = 512;
+  s.global_batch = m;
+  s.schedule = schedule;
+  return make_plan(gpt_shape(8, 256, 4), s);
+}
+
+}  // namespace
+
+TEST_CASE("planner: layers over stages, the extra ones in the middle") {
+  using Counts = std::vector<std::int64_t>;
+  CHECK(counts(32, 4) == Counts{8, 8, 8, 8});
+  CHECK(counts(10, 4) == Counts{2, 3, 3, 2});
+  CHECK(counts(9, 4) == Counts{2, 3, 2, 2});   // (4 - 1) / 2 = 1
+  CHECK(counts(11, 4) == Counts{3, 3, 3, 2});  // the stage with the head is the short one
+  CHECK(counts(126, 16) == Counts{7, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 7});
+  const auto ranges = split_layers(126, 16);
+  CHECK(ranges[1].first == 7);
+  CHECK(ranges[15].first == 119);
+}
+
+// p = 4, m = 8. Warm-up forwards: 3, 2, 1, 0; then one forward, one backward; then the backwards left.
+TEST_CASE("planner: 1F1B order of p = 4, m = 8") {
+  const plan::Plan plan = pipeline(Schedule::kOneFOneB, 8);
+  CHECK(pass_order(plan.programs[0]) == "F0 F1 F2 F3 B0 F4 B1 F5 B2 F6 B3 F7 B4 B5 B6 B7");
+  CHECK(pass_order(plan.programs[1]) == "F0 F1 F2 B0 F3 B1 F4 B2 F5 B3 F6 B4 F7 B5 B6 B7");
+  CHECK(pass_order(plan.programs[2]) == "F0 F1 B0 F2 B1 F3 B2 F4 B3 F5 B4 F6 B5 F7 B6 B7");
+  CHECK(pass_order(plan.programs[3]) == "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4 F5 B5 F6 B6 F7 B7");
+}
+
+TEST_CASE("planner: GPipe order of p = 4, m = 8") {
+  const plan::Plan plan = pipeline(Schedule::kGpipe, 8);
+  for (const plan::Program& program : plan.programs)
+    CHECK(pass_order(program) == "F0 F1 F2 F3 F4 F5 F6 F7 B0 B1 B2 B3 B4 B5 B6 B7");
+}
+
+// Two layers a stage keep their activations: 2 min(p - i, m) under 1F1B, 2 m under GPipe.
+TEST_CASE("planner: micro-batches alive at the peak") {
+  for (const std::int64_t m : {1, 2, 3, 8}) {
+    CAPTURE(m);
+    const plan::Plan one = pipeline(Schedule::kOneFOneB, m);
+    const plan::Plan gpipe = pipeline(Schedule::kGpipe, m);
+    for (std::int64_t stage = 0; stage < 4; ++stage) {
+      CHECK(most_alive(one.programs[static_cast<std::size_t>(stage)], "layer.saved") == 2 * std::min(4 - stage, m));
+      CHECK(most_alive(gpipe.programs[static_cast<std::size_t>(stage)], "layer.saved") == 2 * m);
+    }
+  }
+}
+
+TEST_CASE("planner: a single stage runs forward and backward in turn, and synchronises in the last") {
+  Strategy s;
+  s.dp = 2;
+  s.sequence = 512;
+  s.global_batch = 6;
+  const plan::Plan plan = make_plan(gpt_shape(4, 256, 4), s);
+  CHECK(plan.programs.size() == 1);
+  CHECK(pass_order(plan.programs[0]) == "F0 B0 F1 B1 F2 B2");
+  const auto in_last = sum_collectives(plan.programs[0], [](const plan::Instruction& i, const plan::Collective&) {
+    return i.micro_batch == 2;
+  });
+  const auto all = sum_collectives(plan.programs[0], plan::Purpose::kData, plan::CollectiveKind::kAllReduce);
+  CHECK(in_last == all);
+  CHECK(all.count > 0);
+}
+
+TEST_SUITE_END();
