@@ -41,6 +41,7 @@ struct Rule {
   std::vector<std::string> allowed;      // words a text may be; empty: any
   std::optional<double> version;         // the one format version that is read
   std::string example_text;              // YAML text shown by `init` and the reference page
+  bool is_in_starter = false;            // an optional key that `init` writes out
 
   Rule&& required() && { is_required = true; return std::move(*this); }
   Rule&& not_empty() && { is_filled = true; return std::move(*this); }
@@ -50,6 +51,7 @@ struct Rule {
   Rule&& between(double from, double to) && { low = from; high = to; return std::move(*this); }
   Rule&& words(std::vector<std::string> list) && { allowed = std::move(list); return std::move(*this); }
   Rule&& example(std::string text) && { example_text = std::move(text); return std::move(*this); }
+  Rule&& in_starter() && { is_in_starter = true; return std::move(*this); }
 };
 
 inline Rule required() { return Rule{}.required(); }

@@ -1,0 +1,205 @@
+#include "sim/scenario/check.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "sim/base/text.hpp"
+
+namespace stepcast::scenario {
+namespace {
+
+class Checks {
+ public:
+  Checks(const Scenario& scenario, const Positions& where, Diagnostics& diagnostics)
+      : s_{scenario}, where_{where}, diagnostics_{diagnostics} {}
+
+  void all() {
+    model_source();
+    shape();
+    fabric();
+    not_modelled();
+    order();
+    batch();
+    sharding();
+    precision();
+  }
+
+ private:
+  void add(const std::string& path, std::string problem, std::string expected = {}, std::string got = {},
+           std::string hint = {}) {
+    diagnostics_.add(where_.error(path, std::move(problem), std::move(expected), std::move(got), std::move(hint)));
+  }
+
+  void model_source() {
+    std::vector<std::string> given;
+    for (const char* key : {"hf", "preset", "shape"}) {
+      const std::string path = std::string{"model."} + key;
+      if (where_.given(path)) given.push_back(path);
+    }
+    if (given.size() == 1) return;
+    const std::string expected = "exactly one of model.hf, model.preset, model.shape";
+    if (given.empty()) {
+      add("model", "no model is named", expected);
+      return;
+    }
+    std::vector<std::string> cited;
+    for (const std::string& path : given) cited.push_back(where_.cite(path));
+    add(given[1], "more than one model is named", expected, join(cited, "; "));
+  }
+
+  void shape() {
+    if (!s_.model.shape) return;
+    const InlineShape& shape = *s_.model.shape;
+    if (shape.heads > 0 && shape.hidden > 0 && !shape.head_dim && shape.hidden % shape.heads != 0) {
+      add("model.shape.heads", fmt::format("{} does not divide the hidden size", shape.heads),
+          fmt::format("a divisor of {} ({}), or model.shape.head_dim", shape.hidden, where_.cite("model.shape.hidden")),
+          fmt::format("{}", shape.heads));
+    }
+    if (shape.kv_heads && *shape.kv_heads > 0 && shape.heads % *shape.kv_heads != 0) {
+      add("model.shape.kv_heads", fmt::format("{} does not divide the attention heads", *shape.kv_heads),
+          fmt::format("a divisor of {} ({})", shape.heads, where_.cite("model.shape.heads")),
+          fmt::format("{}", *shape.kv_heads));
+    }
+    if (shape.max_positions && shape.position != "learned") {
+      add("model.shape.max_positions", "only a learned position table has rows",
+          fmt::format("position: learned ({})", where_.cite("model.shape.position")), shape.position);
+    }
+    if (shape.max_positions && *shape.max_positions < s_.model.sequence) {
+      add("model.sequence", "longer than the position table",
+          fmt::format("at most {} ({})", *shape.max_positions, where_.cite("model.shape.max_positions")),
+          fmt::format("{}", s_.model.sequence));
+    }
+  }
+
+  void fabric() {
+    const Cluster& cluster = s_.cluster;
+    if (!cluster.fabric) {
+      if (cluster.nodes > 1) {
+        add("cluster.fabric", "missing key",
+            fmt::format("the network between the {} nodes ({})", cluster.nodes, where_.cite("cluster.nodes")), {},
+            "fabric: {preset: rail-clos}");
+      }
+      return;
+    }
+    const std::string& preset = cluster.fabric->preset;
+    if (cluster.nodes > 1 && preset == "none") {
+      add("cluster.fabric.preset", "nodes cannot reach each other",
+          fmt::format("one of clos, clos-3tier, rail-clos for {} nodes ({})", cluster.nodes, where_.cite("cluster.nodes")),
+          preset);
+    }
+    for (const char* key : {"cluster.fabric.nodes_per_pod", "cluster.fabric.core_oversubscription"}) {
+      if (where_.given(key) && preset != "clos-3tier") {
+        add(key, "has no meaning in this fabric",
+            fmt::format("preset: clos-3tier ({}), or no such key", where_.cite("cluster.fabric.preset")), preset);
+      }
+    }
+  }
+
+  void not_modelled() {
+    const auto only_one = [&](const char* key, std::int64_t value, const char* what) {
+      if (value <= 1) return;
+      add(std::string{"parallel."} + key, fmt::format("{} is not modelled in this version", what), "1",
+          fmt::format("{}", value));
+    };
+    only_one("cp", s_.parallel.cp, "context parallelism");
+    only_one("ep", s_.parallel.ep, "expert parallelism");
+    only_one("virtual_stages", s_.parallel.virtual_stages, "the interleaved pipeline schedule");
+  }
+
+  void order() {
+    std::vector<std::string> axes = split(s_.parallel.order, '-');
+    std::sort(axes.begin(), axes.end());
+    if (axes != std::vector<std::string>{"cp", "dp", "ep", "pp", "tp"}) {
+      add("parallel.order", "not an order of the five axes", "tp, cp, ep, dp and pp once each, such as tp-cp-ep-dp-pp",
+          s_.parallel.order);
+    }
+  }
+
+  void batch() {
+    const std::int64_t replicas = s_.parallel.dp * s_.batch.micro;
+    if (replicas <= 0 || s_.batch.global <= 0 || s_.batch.global % replicas == 0) return;
+    const std::int64_t below = s_.batch.global / replicas * replicas;
+    add("batch.global", fmt::format("{} sequences do not split into whole micro-batches", s_.batch.global),
+        fmt::format("a multiple of {} = dp {} ({}) x micro {} ({})", replicas, s_.parallel.dp, where_.cite("parallel.dp"),
+                    s_.batch.micro, where_.cite("batch.micro")),
+        fmt::format("{}", s_.batch.global),
+        below > 0 ? fmt::format("{} or {}", below, below + replicas) : fmt::format("{}", replicas));
+  }
+
+  void sharding() {
+    const Parallel& p = s_.parallel;
+    if (p.sequence_parallel && p.tp == 1) {
+      add("parallel.sequence_parallel", "needs tensor parallelism",
+          fmt::format("tp above 1 ({}), or false", where_.cite("parallel.tp")), "true");
+    }
+    if (p.zero >= 2 && p.pp > 1) {
+      add("parallel.zero", fmt::format("zero {} does not combine with pipeline stages", p.zero),
+          fmt::format("0 or 1 with pp {} ({})", p.pp, where_.cite("parallel.pp")), fmt::format("{}", p.zero),
+          "a pipeline keeps each stage's gradients until its last micro-batch, so sharding them earlier only adds traffic");
+    }
+    if (!p.shard_group) return;
+    if (p.zero == 0) {
+      add("parallel.shard_group", "nothing is sharded",
+          fmt::format("zero from 1 to 3 ({}), or no such key", where_.cite("parallel.zero")),
+          fmt::format("{}", *p.shard_group));
+    }
+    if (*p.shard_group > 0 && p.dp % *p.shard_group != 0) {
+      add("parallel.shard_group", fmt::format("{} does not divide the replicas", *p.shard_group),
+          fmt::format("a divisor of {} ({})", p.dp, where_.cite("parallel.dp")), fmt::format("{}", *p.shard_group));
+    }
+  }
+
+  void precision() {
+    const bool low = s_.training.precision == Precision::kBf16 || s_.training.precision == Precision::kFp16 ||
+                     s_.training.precision == Precision::kFp8;
+    if (!low && s_.memory.gradients != GradientPrecision::kFp32) {
+      add("memory.gradients", "coarser than the parameters",
+          fmt::format("fp32 ({})", where_.cite("training.precision")),
+          s_.memory.gradients == GradientPrecision::kBf16 ? "bf16" : "fp16");
+    }
+  }
+
+  const Scenario& s_;
+  const Positions& where_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace
+
+void check_scenario(const Scenario& scenario, const Positions& where, Diagnostics& diagnostics) {
+  Checks{scenario, where, diagnostics}.all();
+  if (scenario.cluster.gpus_per_node) {
+    check_worker_count(scenario, where, *scenario.cluster.gpus_per_node, where.cite("cluster.gpus_per_node"), diagnostics);
+  }
+}
+
+void check_worker_count(const Scenario& scenario, const Positions& where, std::int64_t gpus_per_node,
+                        const std::string& origin, Diagnostics& diagnostics) {
+  const Parallel& p = scenario.parallel;
+  // Each factor is at most 1e6, so products are compared as they grow, before they could overflow.
+  const std::int64_t gpus = scenario.cluster.nodes * gpus_per_node;
+  const double workers = static_cast<double>(p.tp) * static_cast<double>(p.cp) * static_cast<double>(p.dp) *
+                         static_cast<double>(p.pp);
+  if (workers == static_cast<double>(gpus)) return;
+  const std::string blamed = where.given("parallel.dp")   ? "parallel.dp"
+                             : where.given("parallel.tp") ? "parallel.tp"
+                             : where.given("parallel.pp") ? "parallel.pp"
+                                                          : "parallel";
+  std::string hint;
+  const double replica = workers / static_cast<double>(p.dp);
+  if (static_cast<double>(gpus) >= replica) {
+    const auto fit = static_cast<std::int64_t>(static_cast<double>(gpus) / replica);
+    if (static_cast<double>(fit) * replica == static_cast<double>(gpus)) hint = fmt::format("dp: {} fills it", fit);
+  }
+  diagnostics.add(where.error(
+      blamed, "the workers do not match the GPUs",
+      fmt::format("tp x pp x dp x cp = {} = {} nodes ({}) x {} GPUs ({})", gpus, scenario.cluster.nodes,
+                  where.cite("cluster.nodes"), gpus_per_node, origin),
+      fmt::format("{:.0f} = tp {} ({}) x pp {} ({}) x dp {} ({}) x cp {} ({})", workers, p.tp, where.cite("parallel.tp"),
+                  p.pp, where.cite("parallel.pp"), p.dp, where.cite("parallel.dp"), p.cp, where.cite("parallel.cp")),
+      hint));
+}
+
+}  // namespace stepcast::scenario

@@ -1,0 +1,61 @@
+// sim/scenario/cluster_section.hpp — the `cluster:` section: the machine it runs on.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "sim/scenario/key.hpp"
+
+namespace stepcast::scenario {
+
+struct Fabric {
+  std::string preset = "rail-clos";
+  std::optional<std::string> nic;             // default: the node's own
+  std::optional<std::int64_t> nics_per_node;  // default: the node's own
+  double oversubscription = 1.0;
+  std::optional<std::int64_t> leaf_ports;
+  std::optional<std::int64_t> nodes_per_pod;  // clos-3tier
+  double core_oversubscription = 1.0;         // clos-3tier: pod to core
+
+  template <class V>
+  void visit(V& v) {
+    v.key("preset", preset,
+          "Shape of the network: rail-clos (GPU i of every node on leaf i), clos (two tiers), clos-3tier, none.",
+          words({"rail-clos", "clos", "clos-3tier", "none"}));
+    v.key("nic", nic, "Network card of the catalogue. Default: the node's own.", not_empty().example("ib-ndr-400"));
+    v.key("nics_per_node", nics_per_node, "Network cards in a node. Default: the node's own.",
+          between(1, 1024).example("8"));
+    v.key("oversubscription", oversubscription, "Down-link over up-link capacity of a leaf switch; 1 is none.",
+          between(1, 1e4));
+    v.key("leaf_ports", leaf_ports, "Down-ports of a leaf switch. Default: from the preset.", between(1, 1e6).example("32"));
+    v.key("nodes_per_pod", nodes_per_pod, "Nodes below one set of spines (clos-3tier only).",
+          between(1, 1e6).example("384"));
+    v.key("core_oversubscription", core_oversubscription,
+          "Pod-to-core oversubscription (clos-3tier only); 1 is none.", between(1, 1e4));
+  }
+  friend bool operator==(const Fabric&, const Fabric&) = default;
+};
+
+struct Cluster {
+  std::int64_t nodes = 1;
+  std::string node;
+  std::optional<std::int64_t> gpus_per_node;
+  std::optional<std::string> gpu;
+  std::optional<Fabric> fabric;  // required when nodes > 1
+
+  template <class V>
+  void visit(V& v) {
+    v.key("nodes", nodes, "Number of nodes.", between(1, 1e6));
+    v.key("node", node, "Kind of node: a name of the catalogue (stepcast list).",
+          required().not_empty().example("dgx-h100"));
+    v.key("gpus_per_node", gpus_per_node, "Use this many GPUs of each node. Default: all of them.",
+          between(1, 1024).example("8"));
+    v.key("gpu", gpu, "Put another GPU of the catalogue in the node. Default: the node's own.",
+          not_empty().example("h200-sxm"));
+    v.key("fabric", fabric, "The network between nodes; required for more than one node.");
+  }
+  friend bool operator==(const Cluster&, const Cluster&) = default;
+};
+
+}  // namespace stepcast::scenario

@@ -1,0 +1,114 @@
+// sim/scenario/training_sections.hpp — how the model is cut and trained: the sections `parallel:`,
+// `batch:`, `memory:`, `training:` and `communication:`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "sim/base/units.hpp"
+#include "sim/scenario/key.hpp"
+#include "sim/scenario/words.hpp"
+
+namespace stepcast::scenario {
+
+struct Parallel {
+  std::int64_t tp = 1;
+  std::int64_t pp = 1;
+  std::int64_t dp = 1;
+  std::int64_t cp = 1;                    // > 1 refused in this version
+  std::int64_t ep = 1;                    // > 1 refused in this version
+  Schedule schedule = Schedule::kOneFOneB;
+  std::int64_t virtual_stages = 1;        // > 1 refused in this version
+  bool sequence_parallel = false;
+  std::int64_t zero = 0;
+  std::optional<std::int64_t> shard_group;  // default dp
+  std::string order = "tp-cp-ep-dp-pp";
+  bool overlap_grad_reduce = true;
+  bool overlap_param_gather = true;
+  bool zero3_reshard_after_forward = true;
+  std::int64_t prefetch = 1;
+  Bytes bucket = Bytes{40'000'000 * 4};   // Megatron-Core: max(40M, 1M * dp) parameters, fp32
+
+  template <class V>
+  void visit(V& v) {
+    v.key("tp", tp, "Tensor parallel size: GPUs that share every layer.", between(1, 1e6).example("8"));
+    v.key("pp", pp, "Pipeline parallel size: stages the layers are cut into.", between(1, 1e6));
+    v.key("dp", dp, "Data parallel size: replicas that each take a part of the batch.", between(1, 1e6));
+    v.key("cp", cp, "Context parallel size. Only 1 is modelled in this version.", between(1, 1e6));
+    v.key("ep", ep, "Expert parallel size. Only 1 is modelled in this version.", between(1, 1e6));
+    v.key("schedule", schedule, "Order of forward and backward passes in the pipeline.");
+    v.key("virtual_stages", virtual_stages,
+          "Model chunks of a pipeline stage (interleaving). Only 1 is modelled in this version.", between(1, 1e6));
+    v.key("sequence_parallel", sequence_parallel,
+          "Norms and dropout are split along the sequence over the tp GPUs; needs tp above 1.");
+    v.key("zero", zero,
+          "What data-parallel replicas shard: 0 nothing, 1 optimizer states, 2 and gradients, 3 and parameters (FSDP).",
+          between(0, 3));
+    v.key("shard_group", shard_group, "Replicas that a shard is spread over (hybrid sharding); divides dp. Default: dp.",
+          between(1, 1e6).example("8"));
+    v.key("order", order, "Which axis varies fastest over GPU numbers, first to last: all five, joined by '-'.",
+          not_empty());
+    v.key("overlap_grad_reduce", overlap_grad_reduce, "Gradients are reduced in buckets beside the backward pass.");
+    v.key("overlap_param_gather", overlap_param_gather, "Sharded parameters are gathered beside the forward pass.");
+    v.key("zero3_reshard_after_forward", zero3_reshard_after_forward,
+          "zero 3: parameters are freed after the forward pass and gathered again for the backward pass.");
+    v.key("prefetch", prefetch, "zero 3: layers gathered ahead of the one that runs.", between(0, 1000));
+    v.key("bucket", bucket, "Gradient bytes reduced in one collective.", above(0));
+  }
+  friend bool operator==(const Parallel&, const Parallel&) = default;
+};
+
+struct Batch {
+  std::int64_t global = 0;
+  std::int64_t micro = 1;
+
+  template <class V>
+  void visit(V& v) {
+    v.key("global", global, "Sequences in one step, over all replicas.", required().between(1, 1e9).example("64"));
+    v.key("micro", micro, "Sequences in one micro-batch of one replica.", between(1, 1e6));
+  }
+  friend bool operator==(const Batch&, const Batch&) = default;
+};
+
+struct MemoryPolicy {
+  RecomputePolicy recompute = RecomputePolicy::kNone;
+  GradientPrecision gradients = GradientPrecision::kFp32;
+  bool fp32_master = true;
+
+  template <class V>
+  void visit(V& v) {
+    v.key("recompute", recompute,
+          "Activations computed again in the backward pass: none, selective (attention core) or full (whole blocks).");
+    v.key("gradients", gradients, "Number format in which gradients are accumulated and reduced.");
+    v.key("fp32_master", fp32_master, "The optimizer keeps fp32 parameters beside low-precision ones.");
+  }
+  friend bool operator==(const MemoryPolicy&, const MemoryPolicy&) = default;
+};
+
+struct Training {
+  Precision precision = Precision::kBf16;
+  std::string optimizer = "adam";
+
+  template <class V>
+  void visit(V& v) {
+    v.key("precision", precision, "Number format of parameters, activations and matrix products.");
+    v.key("optimizer", optimizer, "The optimizer.", words({"adam"}));
+  }
+  friend bool operator==(const Training&, const Training&) = default;
+};
+
+struct Communication {
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::kAuto;
+  std::optional<std::int64_t> channels;
+
+  template <class V>
+  void visit(V& v) {
+    v.key("algorithm", algorithm, "Algorithm of collectives; auto picks the faster one by size.");
+    v.key("channels", channels, "Channels (thread blocks) a collective uses. Default: by hardware.",
+          between(1, 64).example("16"));
+  }
+  friend bool operator==(const Communication&, const Communication&) = default;
+};
+
+}  // namespace stepcast::scenario
