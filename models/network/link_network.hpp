@@ -1,0 +1,85 @@
+// models/network/link_network.hpp — traffic as fluids that share links, on the engine's clock.
+//
+// Model    A flow has work W [B] and uses links with coefficients; all flows share by max-min fairness
+//          (sim/flow), so rates change only when a flow starts or ends. Between changes the work left
+//          falls linearly; the end is scheduled exactly and moved when the rate moves.
+//          Starts and ends of one instant are collected and solved once, in Phase::kSolve.
+// Source   fluid max-min sharing: Bertsekas and Gallager, Data Networks (1992), section 6.5.2
+// Valid    transfers long against the round-trip time; latency is the caller's to add
+// Ignores  slow start, congestion-control convergence, packet headers (in the link's efficiency)
+// Cost     one solve per instant with a change, over what the change reaches
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sim/base/ids.hpp"
+#include "sim/engine/engine.hpp"
+#include "sim/flow/solver.hpp"
+
+namespace stepcast::network {
+
+using RouteId = Id<struct RouteTag>;  // a set of link uses that many flows may take
+
+class FlowListener {
+ public:
+  virtual ~FlowListener() = default;
+  // The flow started with `tag` has moved all its bytes; now() is the instant.
+  virtual void on_flow_done(std::uint64_t tag) = 0;
+};
+
+class LinkNetwork final : public engine::EventTarget {
+ public:
+  // Capacities in B/s, all positive; link i of the solver is index i.
+  LinkNetwork(engine::Engine& engine, FlowListener& listener, std::span<const double> capacities);
+
+  RouteId add_route(std::vector<flow::Use> uses);
+
+  // Starts to move `bytes` along the route now. Requires: bytes > 0, the route uses a link.
+  void start(RouteId route, double bytes, std::optional<double> rate_cap, std::uint64_t tag);
+
+  // Bytes carried by link i so far (coefficients applied), by flows that have ended.
+  [[nodiscard]] std::vector<double> carried_by_link() const;
+
+  // Samples of a watched link's load [B/s] at every change, for traces.
+  struct Sample {
+    TimePoint time;
+    double load = 0.0;
+  };
+  void watch(flow::LinkIndex link);
+  [[nodiscard]] const std::vector<std::pair<flow::LinkIndex, std::vector<Sample>>>& watched() const { return watched_; }
+
+  void on_event(engine::Engine& engine, std::uint32_t kind, std::uint64_t arg) override;
+  [[nodiscard]] std::string_view target_name() const override { return "network"; }
+
+ private:
+  struct Flow {
+    double left = 0.0;       // [B] at `since`
+    double rate = 0.0;       // [B/s]
+    TimePoint since;
+    engine::EventId end;
+    std::uint64_t tag = 0;
+    double bytes = 0.0;
+    RouteId route;
+  };
+  struct Route {
+    std::vector<flow::Use> uses;
+    double carried = 0.0;  // [B] of work finished
+  };
+
+  void mark_dirty();
+  void solve();
+  void finish(flow::FlowIndex index);
+
+  engine::Engine& engine_;
+  FlowListener& listener_;
+  flow::Solver solver_;
+  std::vector<Flow> flows_;    // by the solver's flow index
+  std::vector<Route> routes_;
+  std::vector<std::pair<flow::LinkIndex, std::vector<Sample>>> watched_;
+  bool dirty_ = false;
+};
+
+}  // namespace stepcast::network
