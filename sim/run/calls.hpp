@@ -1,0 +1,48 @@
+// sim/run/calls.hpp — how each communicator makes each of its collective calls: NCCL's choice for its
+// size on its links, and whether the call loads the network at all.
+//
+// A call whose bytes would take less than kNegligible of its latency on an idle network is a matter
+// of latency only: it ends latency + bytes / rate after its last arrival and takes no share of the
+// links. (A gradient norm of four bytes must not make one data-parallel host differ from another.)
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "models/collective/cost.hpp"
+#include "sim/run/compiled_program.hpp"
+#include "sim/run/groups.hpp"
+#include "sim/run/traffic.hpp"
+
+namespace stepcast::run {
+
+inline constexpr double kNegligible = 0.01;  // [1] of the latency; the error is below this share of it
+
+struct Call {
+  collective::Choice choice;
+  Duration alone;             // moving the bytes when nothing else does
+  bool loads_network = true;
+};
+
+class CallTable {
+ public:
+  CallTable(const Machine& machine, const CompiledPlan& compiled, const GroupTable& groups);
+  // Valid until the next call for another pair. Requires: the communicator is of the site's group.
+  const Call& call(std::uint32_t communicator, std::uint32_t site);
+
+ private:
+  struct Rates {
+    double ring = 0.0;
+    double tree = 0.0;
+  };
+  const Rates& rates(std::uint32_t communicator);
+
+  const Machine& machine_;
+  const CompiledPlan& compiled_;
+  const GroupTable& groups_;
+  UseBuilder uses_;
+  std::unordered_map<std::uint32_t, Rates> rates_;   // lookup only
+  std::unordered_map<std::uint64_t, Call> calls_;    // lookup only
+};
+
+}  // namespace stepcast::run

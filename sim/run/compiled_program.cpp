@@ -1,0 +1,129 @@
+#include "sim/run/compiled_program.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace stepcast::run {
+namespace {
+
+class Compiler {
+ public:
+  Compiler(const plan::Plan& plan, const Machine& machine, std::vector<CollectiveSite>& sites)
+      : plan_{plan}, machine_{machine}, sites_{sites} {}
+
+  CompiledProgram run(const plan::Program& program, std::int32_t stage) {
+    CompiledProgram out;
+    out.event_count = program.event_count;
+    for (const plan::Stream& stream : program.streams) {
+      out.streams.push_back({.steps = {}, .instructions = {}, .is_compute = stream.kind == plan::StreamKind::kCompute});
+    }
+    kernel_times_.clear();
+    for (const plan::Kernel& kernel : program.kernels) {
+      kernel_times_.push_back({machine_.gpu.time(kernel) + machine_.gpu.kernel_gap() * kernel.launches,
+                               machine_.gpu.launch_cost(kernel)});
+    }
+    ordinal_.assign(plan_.groups.size(), 0);
+    rank_ = first_rank(stage);
+    host_ = {};
+    for (std::uint32_t i = 0; i < program.instructions.size(); ++i) {
+      const plan::Instruction& instruction = program.instructions[i];
+      add(out.streams[instruction.stream.index()], instruction, i);
+    }
+    out.host_total = host_;
+    return out;
+  }
+
+ private:
+  struct KernelTime {
+    Duration device;
+    Duration host;
+  };
+
+  RankId first_rank(std::int32_t stage) const {
+    plan::PerAxis coordinates{0};
+    coordinates[plan::Axis::kPipeline] = stage;
+    return plan_.rank(coordinates);
+  }
+
+  void add(CompiledStream& stream, const plan::Instruction& instruction, std::uint32_t index) {
+    using namespace plan;
+    if (const auto* compute = std::get_if<Compute>(&instruction.body)) {
+      add_kernel(stream, instruction.stage, kernel_times_[compute->kernel.index()], index);
+    } else if (const auto* collective = std::get_if<Collective>(&instruction.body)) {
+      add_collective(stream, *collective, index);
+    } else if (std::holds_alternative<Send>(instruction.body)) {
+      add_step(stream, StepKind::kSend, index, machine_.communication_launch, 0);
+    } else if (std::holds_alternative<Recv>(instruction.body)) {
+      add_step(stream, StepKind::kRecv, index, machine_.communication_launch, 0);
+    } else if (const auto* record = std::get_if<Record>(&instruction.body)) {
+      add_step(stream, StepKind::kRecord, index, {}, record->event.value());
+    } else if (const auto* wait = std::get_if<Wait>(&instruction.body)) {
+      add_step(stream, StepKind::kWait, index, {}, wait->event.value());
+    } else {
+      // Alloc and Free take no device time. Copies, host work and input are not in the plans of
+      // this version; a plan that has them must not be timed as if they were free.
+      SIM_CHECK(std::holds_alternative<Alloc>(instruction.body) || std::holds_alternative<Free>(instruction.body),
+                opcode_of(instruction.body));
+    }
+  }
+
+  void add_kernel(CompiledStream& stream, plan::Stage stage, KernelTime time, std::uint32_t index) {
+    host_ += time.host;
+    const KernelPart part = stage == plan::Stage::kOptimizer ? KernelPart::kOptimizer : KernelPart::kCompute;
+    const auto position = static_cast<std::uint32_t>(stream.instructions.size());
+    stream.instructions.push_back({index, host_, time.device});
+    if (!stream.steps.empty() && stream.steps.back().kind == StepKind::kKernels && stream.steps.back().part == part) {
+      CompiledStep& chain = stream.steps.back();
+      chain.earliest = std::max(chain.earliest, host_) + time.device;
+      chain.busy += time.device;
+      ++chain.count;
+      return;
+    }
+    stream.steps.push_back({.kind = StepKind::kKernels, .part = part, .first = position, .busy = time.device,
+                            .earliest = host_ + time.device});
+  }
+
+  void add_collective(CompiledStream& stream, const plan::Collective& collective, std::uint32_t index) {
+    if (plan_.members(collective.group, rank_).size() < 2) return;
+    const CollectiveSite site{collective.group, collective.kind, collective.bytes, collective.purpose};
+    const auto [it, is_new] = site_index_.try_emplace(site, static_cast<std::uint32_t>(sites_.size()));
+    if (is_new) sites_.push_back(site);
+    add_step(stream, StepKind::kCollective, index, machine_.communication_launch,
+             ordinal_[collective.group.index()]++);
+    stream.steps.back().site = it->second;
+  }
+
+  void add_step(CompiledStream& stream, StepKind kind, std::uint32_t index, Duration host_cost, std::uint32_t operand) {
+    host_ += host_cost;
+    const auto position = static_cast<std::uint32_t>(stream.instructions.size());
+    stream.instructions.push_back({index, host_, {}});
+    stream.steps.push_back({.kind = kind, .first = position, .operand = operand, .earliest = host_});
+  }
+
+  const plan::Plan& plan_;
+  const Machine& machine_;
+  std::vector<CollectiveSite>& sites_;
+  std::map<CollectiveSite, std::uint32_t> site_index_;
+  std::vector<KernelTime> kernel_times_;    // of the current program
+  std::vector<std::uint32_t> ordinal_;      // next collective of each group, current program
+  RankId rank_;                             // a worker of the current program
+  Duration host_;
+};
+
+}  // namespace
+
+CompiledPlan compile(const plan::Plan& plan, const Machine& machine) {
+  CompiledPlan out;
+  out.programs.resize(plan.programs.size());
+  std::vector<bool> done(plan.programs.size(), false);
+  Compiler compiler{plan, machine, out.sites};
+  for (std::size_t stage = 0; stage < plan.program_of_stage.size(); ++stage) {
+    const std::size_t id = plan.program_of_stage[stage].index();
+    if (done[id]) continue;
+    out.programs[id] = compiler.run(plan.programs[id], static_cast<std::int32_t>(stage));
+    done[id] = true;
+  }
+  return out;
+}
+
+}  // namespace stepcast::run

@@ -1,0 +1,61 @@
+#include "sim/run/groups.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace stepcast::run {
+namespace {
+
+constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();  // rank outside the group's stages
+
+std::size_t count_hosts(const std::vector<RankId>& members, std::uint32_t gpus_per_node) {
+  std::vector<std::uint32_t> hosts;
+  hosts.reserve(members.size());
+  for (const RankId rank : members) hosts.push_back(rank.value() / gpus_per_node);
+  std::sort(hosts.begin(), hosts.end());
+  return static_cast<std::size_t>(std::unique(hosts.begin(), hosts.end()) - hosts.begin());
+}
+
+bool takes_part(const plan::Group& group, const plan::PerAxis& coordinates) {
+  return group.stages.empty() || std::find(group.stages.begin(), group.stages.end(),
+                                           coordinates[plan::Axis::kPipeline]) != group.stages.end();
+}
+
+bool hosts_have_nvlink(const Machine& machine) {
+  if (machine.fabric.gpus_per_node < 2) return true;  // nothing inside the host to talk to
+  return machine.router.path(0, 1).kind == topology::PathKind::kNvlink;
+}
+
+}  // namespace
+
+GroupTable::GroupTable(const plan::Plan& plan, const Machine& machine) : gpus_per_node_{machine.fabric.gpus_per_node} {
+  const auto world = static_cast<std::uint32_t>(plan.world_size());
+  const bool nvlink = hosts_have_nvlink(machine);
+  index_of_.assign(plan.groups.size(), std::vector<std::uint32_t>(world, kNone));
+  for (std::uint32_t g = 0; g < plan.groups.size(); ++g) {
+    const plan::GroupId group{g};
+    for (std::uint32_t r = 0; r < world; ++r) {
+      const plan::PerAxis coordinates = plan.coordinates(RankId{r});
+      if (index_of_[g][r] != kNone || !takes_part(plan.groups[g], coordinates)) continue;
+      Communicator communicator{.group = group, .stage = 0, .members = plan.members(group, RankId{r}), .layout = {}};
+      communicator.stage = plan.coordinates(communicator.members.front())[plan::Axis::kPipeline];
+      communicator.layout = {.ranks = communicator.members.size(),
+                             .hosts = count_hosts(communicator.members, gpus_per_node_),
+                             .nvlink = nvlink};
+      for (const RankId member : communicator.members) {
+        index_of_[g][member.index()] = static_cast<std::uint32_t>(communicators_.size());
+      }
+      communicators_.push_back(std::move(communicator));
+    }
+  }
+}
+
+std::vector<collective::Member> GroupTable::members_on_hosts(std::uint32_t index) const {
+  std::vector<collective::Member> members;
+  for (const RankId rank : communicators_[index].members) {
+    members.push_back({.gpu = rank.value(), .node = rank.value() / gpus_per_node_});
+  }
+  return members;
+}
+
+}  // namespace stepcast::run

@@ -1,0 +1,41 @@
+// sim/run/groups.hpp — the communicators of a plan: every group's instances, their members and how
+// they lie on the hosts. Worker r sits on GPU r of the cluster (rank order is placement order).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/collective/cost.hpp"
+#include "models/collective/edges.hpp"
+#include "sim/plan/plan.hpp"
+#include "sim/run/machine.hpp"
+
+namespace stepcast::run {
+
+struct Communicator {
+  plan::GroupId group;
+  std::int32_t stage = 0;        // pipeline stage of its first member
+  std::vector<RankId> members;   // coordinate order
+  collective::Layout layout;
+};
+
+class GroupTable {
+ public:
+  // Cost O(groups * workers).
+  GroupTable(const plan::Plan& plan, const Machine& machine);
+
+  [[nodiscard]] std::size_t size() const { return communicators_.size(); }
+  [[nodiscard]] const Communicator& communicator(std::uint32_t index) const { return communicators_[index]; }
+  // Index of the communicator of `group` that `rank` belongs to. Requires: it belongs to one.
+  [[nodiscard]] std::uint32_t index_of(plan::GroupId group, RankId rank) const {
+    return index_of_[group.index()][rank.index()];
+  }
+  [[nodiscard]] std::vector<collective::Member> members_on_hosts(std::uint32_t index) const;
+
+ private:
+  std::uint32_t gpus_per_node_;
+  std::vector<Communicator> communicators_;
+  std::vector<std::vector<std::uint32_t>> index_of_;  // [group][rank]
+};
+
+}  // namespace stepcast::run

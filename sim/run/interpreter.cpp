@@ -1,0 +1,364 @@
+#include "sim/run/interpreter.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace stepcast::run {
+namespace {
+
+enum Event : std::uint32_t { kBeginCollective, kEndCollective, kBeginMessage };
+
+// A flow's tag says what ends with it.
+constexpr std::uint64_t kMessageTag = std::uint64_t{1} << 32;
+
+constexpr std::uint64_t pair_key(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a} << 32 | b; }
+
+std::vector<double> link_capacities(const topology::Fabric& fabric, const FoldedLinks* folded) {
+  std::vector<double> capacities;
+  if (folded != nullptr) {
+    for (const std::uint32_t bundle : folded->bundle) capacities.push_back(fabric.bundles[bundle].capacity.si());
+  } else {
+    for (const topology::Bundle& bundle : fabric.bundles) capacities.push_back(bundle.capacity.si());
+  }
+  return capacities;
+}
+
+}  // namespace
+
+Interpreter::Interpreter(const plan::Plan& plan, const Machine& machine, const CompiledPlan& compiled,
+                         const GroupTable& groups, CallTable& calls, const FoldedLinks* folded, Recorder& recorder)
+    : plan_{plan},
+      machine_{machine},
+      compiled_{compiled},
+      groups_{groups},
+      calls_{calls},
+      folded_{folded},
+      recorder_{recorder},
+      network_{engine_, *this, link_capacities(machine.fabric, folded)},
+      uses_{machine},
+      expected_(groups.size(), 0),
+      open_meetings_(groups.size()) {
+  if (folded_ != nullptr) {
+    for (std::int32_t stage = 0; stage < plan_.degrees[plan::Axis::kPipeline]; ++stage) {
+      plan::PerAxis coordinates{0};
+      coordinates[plan::Axis::kPipeline] = stage;
+      add_worker(plan_.rank(coordinates));
+    }
+  } else {
+    for (std::int32_t rank = 0; rank < plan_.world_size(); ++rank) add_worker(RankId{static_cast<std::uint32_t>(rank)});
+  }
+  std::vector<bool> simulated(static_cast<std::size_t>(plan_.world_size()), false);
+  for (const Worker& worker : workers_) simulated[worker.rank.index()] = true;
+  for (std::uint32_t c = 0; c < groups_.size(); ++c) {
+    for (const RankId member : groups_.communicator(c).members) expected_[c] += simulated[member.index()] ? 1 : 0;
+  }
+}
+
+void Interpreter::add_worker(RankId rank) {
+  const plan::PerAxis coordinates = plan_.coordinates(rank);
+  const std::size_t program = plan_.program_of_stage[static_cast<std::size_t>(coordinates[plan::Axis::kPipeline])].index();
+  const CompiledProgram& compiled = compiled_.programs[program];
+  const auto id = static_cast<std::uint32_t>(workers_.size());
+  workers_.push_back({.rank = rank,
+                      .first_stream = static_cast<std::uint32_t>(streams_.size()),
+                      .stream_count = static_cast<std::uint32_t>(compiled.streams.size()),
+                      .first_event = static_cast<std::uint32_t>(events_.size())});
+  const auto compute_streams = std::count_if(compiled.streams.begin(), compiled.streams.end(),
+                                             [](const CompiledStream& s) { return s.is_compute; });
+  SIM_CHECK(compute_streams == 1, compute_streams);  // its time is the breakdown
+  for (const CompiledStream& stream : compiled.streams) streams_.push_back({.program = &stream, .worker = id});
+  events_.resize(events_.size() + compiled.event_count);
+}
+
+void Interpreter::run(std::uint64_t max_events) {
+  for (std::uint32_t s = static_cast<std::uint32_t>(streams_.size()); s-- > 0;) ready_.push_back(s);
+  advance_ready();
+  const engine::StopReason reason = engine_.run(TimePoint::max(), max_events);
+  SIM_CHECK(reason == engine::StopReason::kDrained, engine_.describe_pending());
+  for (const StreamState& stream : streams_) {
+    SIM_CHECK(stream.position == stream.program->steps.size(), workers_[stream.worker].rank.value(), stream.position);
+  }
+}
+
+void Interpreter::advance_ready() {
+  while (!ready_.empty()) {
+    const std::uint32_t stream = ready_.back();
+    ready_.pop_back();
+    while (step(stream)) {
+    }
+  }
+}
+
+// One step; false when the stream is done or has to wait for somebody.
+bool Interpreter::step(std::uint32_t index) {
+  StreamState& stream = streams_[index];
+  if (stream.position == stream.program->steps.size()) return false;
+  const CompiledStep& step = stream.program->steps[stream.position];
+  switch (step.kind) {
+    case StepKind::kKernels: run_kernels(stream, index, step); break;
+    case StepKind::kRecord: record_event(stream, step); break;
+    case StepKind::kWait:
+      if (!pass_wait(stream, step)) return false;
+      break;
+    case StepKind::kCollective: arrive(index, step); return false;
+    case StepKind::kSend: post(index, step, true); return false;
+    case StepKind::kRecv: post(index, step, false); return false;
+  }
+  ++stream.position;
+  return true;
+}
+
+void Interpreter::run_kernels(StreamState& stream, std::uint32_t index, const CompiledStep& step) {
+  const Worker& worker = workers_[stream.worker];
+  if (!recorder_.empty() && recorder_.wants(worker.rank)) {
+    recorder_.kernels(worker.rank, plan::StreamId{static_cast<std::uint8_t>(index - worker.first_stream)},
+                      *stream.program, step, stream.free);
+  }
+  const TimePoint end = std::max(stream.free + step.busy, TimePoint::at(step.earliest));
+  charge(stream, step.part == KernelPart::kOptimizer ? Part::kOptimizer : Part::kCompute, step.busy);
+  charge(stream, Part::kHost, end - stream.free - step.busy);
+  stream.free = end;
+  stream.cause = {};
+}
+
+bool Interpreter::pass_wait(StreamState& stream, const CompiledStep& step) {
+  const EventState& event = events_[workers_[stream.worker].first_event + step.operand];
+  if (!event.time) {
+    stream.waits_for = step.operand;
+    return false;
+  }
+  wait_on(stream, *event.time, event.cause);
+  return true;
+}
+
+void Interpreter::record_event(StreamState& stream, const CompiledStep& step) {
+  const Worker& worker = workers_[stream.worker];
+  events_[worker.first_event + step.operand] = {stream.free, stream.cause};
+  for (std::uint32_t s = worker.first_stream; s < worker.first_stream + worker.stream_count; ++s) {
+    if (streams_[s].waits_for != step.operand) continue;
+    streams_[s].waits_for.reset();
+    ready_.push_back(s);
+  }
+}
+
+// Not before the host has issued the step; the wait for the host is charged.
+TimePoint Interpreter::host_bound(StreamState& stream, const CompiledStep& step) {
+  const TimePoint issued = TimePoint::at(step.earliest);
+  if (issued > stream.free) {
+    charge(stream, Part::kHost, issued - stream.free);
+    stream.free = issued;
+  }
+  return stream.free;
+}
+
+void Interpreter::wait_on(StreamState& stream, TimePoint until, const Cause& cause) {
+  if (until <= stream.free) return;
+  if (cause.part == Part::kPipeline) {
+    const TimePoint moving = std::clamp(cause.moving_since, stream.free, until);
+    charge(stream, Part::kBubble, moving - stream.free);
+    charge(stream, Part::kPipeline, until - moving);
+  } else {
+    charge(stream, cause.part.value_or(Part::kHost), until - stream.free);
+  }
+  stream.free = until;
+  stream.cause = cause;
+}
+
+void Interpreter::charge(StreamState& stream, Part part, Duration time) {
+  if (stream.program->is_compute) workers_[stream.worker].parts[static_cast<std::size_t>(part)] += time;
+}
+
+void Interpreter::resume(std::uint32_t index, TimePoint end, TimePoint shown_from, const Cause& cause) {
+  StreamState& stream = streams_[index];
+  const Worker& worker = workers_[stream.worker];
+  if (!recorder_.empty() && recorder_.wants(worker.rank)) {
+    const CompiledStep& step = stream.program->steps[stream.position];
+    recorder_.transfer(worker.rank, plan::StreamId{static_cast<std::uint8_t>(index - worker.first_stream)},
+                       stream.program->instructions[step.first].index, std::max(shown_from, stream.free), end);
+  }
+  wait_on(stream, end, cause);
+  stream.cause = cause;
+  ++stream.position;
+  ready_.push_back(index);
+}
+
+// ---- collectives
+
+void Interpreter::arrive(std::uint32_t index, const CompiledStep& step) {
+  StreamState& stream = streams_[index];
+  const TimePoint time = host_bound(stream, step);
+  const CollectiveSite& site = compiled_.sites[step.site];
+  const std::uint32_t communicator = groups_.index_of(site.group, workers_[stream.worker].rank);
+  std::vector<std::uint32_t>& open = open_meetings_[communicator];
+  auto found = std::find_if(open.begin(), open.end(),
+                            [&](std::uint32_t m) { return meetings_[m].ordinal == step.operand; });
+  if (found == open.end()) {
+    if (free_meetings_.empty()) {
+      free_meetings_.push_back(static_cast<std::uint32_t>(meetings_.size()));
+      meetings_.emplace_back();
+    }
+    open.push_back(free_meetings_.back());
+    free_meetings_.pop_back();
+    found = std::prev(open.end());
+    Meeting& fresh = meetings_[*found];
+    fresh.communicator = communicator;
+    fresh.ordinal = step.operand;
+    fresh.site = step.site;
+    fresh.last_arrival = time;
+    fresh.streams.clear();
+  }
+  Meeting& meeting = meetings_[*found];
+  SIM_CHECK(meeting.site == step.site, meeting.site, step.site);
+  meeting.last_arrival = std::max(meeting.last_arrival, time);
+  meeting.streams.push_back(index);
+  if (meeting.streams.size() < expected_[communicator]) return;
+  const std::uint32_t id = *found;
+  open.erase(found);
+  const Call& call = calls_.call(communicator, step.site);
+  const TimePoint moves = meeting.last_arrival + call.choice.latency;
+  if (call.loads_network) {
+    engine_.at(moves, engine::Phase::kDispatch, *this, kBeginCollective, id);
+  } else {
+    engine_.at(moves + call.alone, engine::Phase::kCompletion, *this, kEndCollective, id);
+  }
+}
+
+void Interpreter::begin_collective(std::uint32_t id) {
+  const Meeting& meeting = meetings_[id];
+  const collective::Choice& choice = calls_.call(meeting.communicator, meeting.site).choice;
+  network_.start(collective_route(meeting.communicator, choice.algorithm), choice.wire_bytes, choice.rate_cap, id);
+}
+
+void Interpreter::end_collective(std::uint32_t id) {
+  const Meeting& meeting = meetings_[id];
+  const Cause cause{.part = exposed(compiled_.sites[meeting.site].purpose), .moving_since = meeting.last_arrival};
+  for (const std::uint32_t stream : meeting.streams) resume(stream, engine_.now(), streams_[stream].free, cause);
+  free_meetings_.push_back(id);
+}
+
+network::RouteId Interpreter::collective_route(std::uint32_t communicator, collective::Algorithm algorithm) {
+  const auto [it, is_new] =
+      collective_routes_.try_emplace(pair_key(communicator, static_cast<std::uint32_t>(algorithm)));
+  if (is_new) {
+    if (folded_ != nullptr) {
+      const Communicator& c = groups_.communicator(communicator);
+      it->second = add_route(folded_->uses.at({.group = c.group, .algorithm = algorithm, .stage = c.stage}));
+    } else {
+      it->second = add_route(uses_.build(collective::edges_of(algorithm, groups_.members_on_hosts(communicator))));
+    }
+  }
+  return it->second;
+}
+
+// ---- messages
+
+std::uint32_t Interpreter::channel_between(RankId from, RankId to) {
+  const auto [it, is_new] = channel_index_.try_emplace(pair_key(from.value(), to.value()),
+                                                       static_cast<std::uint32_t>(channels_.size()));
+  if (is_new) {
+    const Duration base = Duration::from_seconds(machine_.collectives.point_to_point_base_s);
+    channels_.push_back({.route = message_route(from, to),
+                         .latency = base + machine_.router.path(from.value(), to.value()).latency});
+  }
+  return it->second;
+}
+
+network::RouteId Interpreter::message_route(RankId from, RankId to) {
+  if (folded_ != nullptr) {
+    return add_route(folded_->uses.at({.kind = FlowClass::Kind::kMessage,
+                                       .stage = plan_.coordinates(from)[plan::Axis::kPipeline],
+                                       .to_stage = plan_.coordinates(to)[plan::Axis::kPipeline]}));
+  }
+  const collective::Edge edge{from.value(), to.value(), 1.0};
+  return add_route(uses_.build({&edge, 1}));
+}
+
+void Interpreter::post(std::uint32_t index, const CompiledStep& step, bool is_send) {
+  StreamState& stream = streams_[index];
+  const RankId rank = workers_[stream.worker].rank;
+  const TimePoint time = host_bound(stream, step);
+  const plan::Body& body =
+      plan_.program(rank).instructions[stream.program->instructions[step.first].index].body;
+  const std::int32_t stage = is_send ? std::get<plan::Send>(body).peer_stage : std::get<plan::Recv>(body).peer_stage;
+  const RankId peer = plan_.peer(rank, stage);
+  const std::uint32_t id = is_send ? channel_between(rank, peer) : channel_between(peer, rank);
+  Channel& channel = channels_[id];
+  std::optional<Posted>& side = is_send ? channel.send : channel.recv;
+  SIM_CHECK(!side, rank.value(), peer.value());  // messages of one direction share a stream
+  side = Posted{index, time};
+  if (is_send) channel.bytes = std::get<plan::Send>(body).bytes;
+  if (!channel.send || !channel.recv) return;
+  channel.moving_since = std::max(channel.send->time, channel.recv->time);
+  engine_.at(channel.moving_since + channel.latency, engine::Phase::kDispatch, *this, kBeginMessage, id);
+}
+
+void Interpreter::begin_message(std::uint32_t id) {
+  network_.start(channels_[id].route, channels_[id].bytes.si(), std::nullopt, kMessageTag | id);
+}
+
+void Interpreter::end_message(std::uint32_t id) {
+  Channel& channel = channels_[id];
+  const Cause cause{.part = Part::kPipeline, .moving_since = channel.moving_since};
+  const std::uint32_t sender = channel.send->stream;
+  const std::uint32_t receiver = channel.recv->stream;
+  channel.send.reset();
+  channel.recv.reset();
+  resume(sender, engine_.now(), cause.moving_since, cause);
+  resume(receiver, engine_.now(), cause.moving_since, cause);
+}
+
+// ---- events
+
+void Interpreter::on_event(engine::Engine&, std::uint32_t kind, std::uint64_t arg) {
+  const auto id = static_cast<std::uint32_t>(arg);
+  if (kind == kBeginCollective) {
+    begin_collective(id);
+  } else if (kind == kBeginMessage) {
+    begin_message(id);
+  } else {
+    end_collective(id);
+    advance_ready();
+  }
+}
+
+void Interpreter::on_flow_done(std::uint64_t tag) {
+  if ((tag & kMessageTag) != 0) {
+    end_message(static_cast<std::uint32_t>(tag));
+  } else {
+    end_collective(static_cast<std::uint32_t>(tag));
+  }
+  advance_ready();
+}
+
+// ---- results
+
+network::RouteId Interpreter::add_route(std::span<const BundleUse> uses) {
+  std::vector<flow::Use> links;
+  links.reserve(uses.size());
+  for (const BundleUse& use : uses) links.push_back({flow::LinkIndex{use.bundle}, use.coefficient});
+  return network_.add_route(std::move(links));
+}
+
+std::uint32_t Interpreter::bundle_of_link(std::size_t link) const {
+  return folded_ != nullptr ? folded_->bundle[link] : static_cast<std::uint32_t>(link);
+}
+
+Interpreter::WorkerEnd Interpreter::critical() const {
+  WorkerEnd last;
+  for (const Worker& worker : workers_) {
+    const StreamState* end = nullptr;
+    const StreamState* compute = nullptr;
+    for (std::uint32_t s = worker.first_stream; s < worker.first_stream + worker.stream_count; ++s) {
+      if (end == nullptr || streams_[s].free > end->free) end = &streams_[s];
+      if (streams_[s].program->is_compute) compute = &streams_[s];
+    }
+    if (end->free <= last.time && last.time != TimePoint{}) continue;
+    last = {.rank = worker.rank, .time = end->free, .parts = worker.parts};
+    // What the other streams still do after the last kernel is not hidden by anything.
+    const Part part = end->cause.part.value_or(Part::kHost);
+    last.parts[static_cast<std::size_t>(part)] += end->free - compute->free;
+  }
+  return last;
+}
+
+}  // namespace stepcast::run

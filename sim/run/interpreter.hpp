@@ -1,0 +1,142 @@
+// sim/run/interpreter.hpp — the state of a running step: where each stream of each simulated worker
+// stands, who has arrived at which collective, which messages are posted.
+//
+// A stream advances eagerly: its clock may run ahead of the engine's, since what it does until it
+// meets another worker depends on nobody. Only meetings are events: a collective whose last member
+// has arrived, a message that both sides posted, the end of their traffic.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "models/collective/cost.hpp"
+#include "models/network/link_network.hpp"
+#include "sim/engine/engine.hpp"
+#include "sim/run/breakdown.hpp"
+#include "sim/run/calls.hpp"
+#include "sim/run/compiled_program.hpp"
+#include "sim/run/groups.hpp"
+#include "sim/run/recorder.hpp"
+#include "sim/run/traffic.hpp"
+
+namespace stepcast::run {
+
+class Interpreter final : public engine::EventTarget, public network::FlowListener {
+ public:
+  // `folded`: simulate one worker a stage on these links; null: every worker, every bundle.
+  Interpreter(const plan::Plan& plan, const Machine& machine, const CompiledPlan& compiled, const GroupTable& groups,
+              CallTable& calls, const FoldedLinks* folded, Recorder& recorder);
+
+  void run(std::uint64_t max_events);
+
+  struct WorkerEnd {
+    RankId rank;
+    TimePoint time;
+    PartTimes parts{};  // sum to `time`
+  };
+  // After run(): the worker that ends last, the lowest rank on ties.
+  [[nodiscard]] WorkerEnd critical() const;
+  [[nodiscard]] std::size_t worker_count() const { return workers_.size(); }
+  [[nodiscard]] const engine::Engine& engine() const { return engine_; }
+  // Bytes carried, by link of the network in use; and the bundle that link i stands for.
+  [[nodiscard]] std::vector<double> carried_by_link() const { return network_.carried_by_link(); }
+  [[nodiscard]] std::uint32_t bundle_of_link(std::size_t link) const;
+
+  void on_event(engine::Engine& engine, std::uint32_t kind, std::uint64_t arg) override;
+  void on_flow_done(std::uint64_t tag) override;
+  [[nodiscard]] std::string_view target_name() const override { return "interpreter"; }
+
+ private:
+  // What a stream last waited for, so that whoever waits for the stream can be told why.
+  struct Cause {
+    std::optional<Part> part;
+    TimePoint moving_since;  // traffic started; before that the other side was not ready
+  };
+  struct StreamState {
+    const CompiledStream* program = nullptr;
+    std::uint32_t worker = 0;
+    std::uint32_t position = 0;
+    TimePoint free;
+    std::optional<std::uint32_t> waits_for;  // event, while blocked on a Wait
+    Cause cause;
+  };
+  struct EventState {
+    std::optional<TimePoint> time;
+    Cause cause;
+  };
+  struct Worker {
+    RankId rank;
+    std::uint32_t first_stream = 0;
+    std::uint32_t stream_count = 0;
+    std::uint32_t first_event = 0;
+    PartTimes parts{};
+  };
+  struct Meeting {  // a collective in progress
+    std::uint32_t communicator = 0;
+    std::uint32_t ordinal = 0;
+    std::uint32_t site = 0;
+    TimePoint last_arrival;
+    std::vector<std::uint32_t> streams;
+  };
+  struct Posted {
+    std::uint32_t stream = 0;
+    TimePoint time;
+  };
+  struct Channel {  // messages from one worker to another
+    std::optional<Posted> send;
+    std::optional<Posted> recv;
+    Bytes bytes;
+    TimePoint moving_since;
+    network::RouteId route;
+    Duration latency;
+  };
+  void add_worker(RankId rank);
+  void advance_ready();
+  bool step(std::uint32_t stream);
+  void run_kernels(StreamState& stream, std::uint32_t index, const CompiledStep& step);
+  bool pass_wait(StreamState& stream, const CompiledStep& step);
+  void record_event(StreamState& stream, const CompiledStep& step);
+  void arrive(std::uint32_t stream, const CompiledStep& step);
+  void post(std::uint32_t stream, const CompiledStep& step, bool is_send);
+  TimePoint host_bound(StreamState& stream, const CompiledStep& step);
+  void resume(std::uint32_t stream, TimePoint end, TimePoint shown_from, const Cause& cause);
+  void wait_on(StreamState& stream, TimePoint until, const Cause& cause);
+  void charge(StreamState& stream, Part part, Duration time);
+
+  void begin_collective(std::uint32_t meeting);
+  void end_collective(std::uint32_t meeting);
+  void begin_message(std::uint32_t channel);
+  void end_message(std::uint32_t channel);
+  network::RouteId collective_route(std::uint32_t communicator, collective::Algorithm algorithm);
+  network::RouteId message_route(RankId from, RankId to);
+  std::uint32_t channel_between(RankId from, RankId to);
+  network::RouteId add_route(std::span<const BundleUse> uses);
+
+  const plan::Plan& plan_;
+  const Machine& machine_;
+  const CompiledPlan& compiled_;
+  const GroupTable& groups_;
+  CallTable& calls_;
+  const FoldedLinks* folded_;
+  Recorder& recorder_;
+  engine::Engine engine_;
+  network::LinkNetwork network_;
+  UseBuilder uses_;
+  std::vector<Worker> workers_;
+  std::vector<StreamState> streams_;
+  std::vector<EventState> events_;
+  std::vector<std::uint32_t> ready_;                         // streams to advance
+  std::vector<std::uint32_t> expected_;                      // [communicator] simulated members
+  std::vector<std::vector<std::uint32_t>> open_meetings_;    // [communicator]
+  std::vector<Meeting> meetings_;
+  std::vector<std::uint32_t> free_meetings_;
+  std::vector<Channel> channels_;
+  std::unordered_map<std::uint64_t, std::uint32_t> channel_index_;  // lookup only
+  std::unordered_map<std::uint64_t, network::RouteId> collective_routes_;  // lookup only
+};
+
+}  // namespace stepcast::run

@@ -1,0 +1,26 @@
+// sim/run/machine.hpp — the resolved cluster a plan runs on: graph, routes, device model, collective
+// constants. References only; everything named here outlives the simulation.
+#pragma once
+
+#include <optional>
+
+#include "models/collective/parameters.hpp"
+#include "models/gpu/gpu_model.hpp"
+#include "sim/base/units.hpp"
+#include "topologies/fabric.hpp"
+#include "topologies/routing.hpp"
+
+namespace stepcast::run {
+
+struct Machine {
+  const topology::Fabric& fabric;
+  const topology::Router& router;
+  const gpu::GpuModel& gpu;             // every worker's
+  collective::Parameters collectives;
+  std::optional<collective::Algorithm> forced_algorithm;
+  Bytes communicator_bytes;             // NCCL buffers on each GPU
+  // Host time to issue a collective, a send or a receive.
+  Duration communication_launch;
+};
+
+}  // namespace stepcast::run

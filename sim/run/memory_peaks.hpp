@@ -1,0 +1,21 @@
+// sim/run/memory_peaks.hpp — peak device memory of each program: its buffers through the caching
+// allocator, plus what every process holds outside it.
+//
+// Model    total = CUDA context + communicator buffers + the allocator's reserved peak          (1)
+//          fragmentation = reserved peak - live at the peak
+// Source   (1) is what nvidia-smi shows for a PyTorch process; allocator: sim/plan/caching_allocator
+// Ignores  memory that other processes hold, the driver's own reserve
+#pragma once
+
+#include <vector>
+
+#include "sim/plan/plan.hpp"
+#include "sim/run/machine.hpp"
+#include "sim/run/result.hpp"
+
+namespace stepcast::run {
+
+// One a program, in program order. Cost O(instructions), independent of the number of workers.
+std::vector<MemoryPeak> memory_peaks(const plan::Plan& plan, const Machine& machine);
+
+}  // namespace stepcast::run

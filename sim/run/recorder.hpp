@@ -1,0 +1,44 @@
+// sim/run/recorder.hpp — turns what recorded workers do into trace spans and memory counters.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/plan/plan.hpp"
+#include "sim/run/compiled_program.hpp"
+#include "sim/trace/record.hpp"
+
+namespace stepcast::run {
+
+class Recorder {
+ public:
+  Recorder(const plan::Plan& plan, const std::vector<RankId>& ranks);
+
+  [[nodiscard]] bool wants(RankId rank) const { return recorded_[rank.index()]; }
+  [[nodiscard]] bool empty() const { return recording_.workers.empty(); }
+
+  // A chain of kernels that starts with its stream free at `free`.
+  void kernels(RankId rank, plan::StreamId stream, const CompiledStream& compiled, const CompiledStep& step,
+               TimePoint free);
+  // A collective or message that occupied its stream.
+  void transfer(RankId rank, plan::StreamId stream, std::uint32_t instruction, TimePoint begin, TimePoint end);
+  void counter(trace::Counter counter) { recording_.counters.push_back(std::move(counter)); }
+
+  // Adds the memory counters and sorts. The recorder is done after that.
+  trace::Recording finish();
+
+ private:
+  void add(RankId rank, plan::StreamId stream, std::uint32_t instruction, TimePoint begin, TimePoint end);
+  void add_memory_counters();
+  std::uint8_t track(const std::string& stream_name);
+
+  const plan::Plan& plan_;
+  std::vector<bool> recorded_;                       // by rank
+  std::vector<std::vector<TimePoint>> instruction_end_;  // [recorded worker, map order][instruction]
+  std::map<RankId, std::size_t> slot_;
+  trace::Recording recording_;
+};
+
+}  // namespace stepcast::run

@@ -1,0 +1,91 @@
+#include "sim/run/simulator.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "sim/base/hash.hpp"
+#include "sim/run/calls.hpp"
+#include "sim/run/compiled_program.hpp"
+#include "sim/run/groups.hpp"
+#include "sim/run/interpreter.hpp"
+#include "sim/run/memory_peaks.hpp"
+#include "sim/run/recorder.hpp"
+#include "sim/run/traffic.hpp"
+
+namespace stepcast::run {
+namespace {
+
+constexpr std::size_t kBusiestLinks = 10;
+
+std::string link_name(const topology::Fabric& fabric, std::uint32_t bundle) {
+  const topology::Bundle& b = fabric.bundles[bundle];
+  const topology::Link& first = fabric.links[b.links.front().index()];
+  std::string name = fmt::format("{} -> {}", fabric.devices[first.from.index()].name, fabric.devices[first.to.index()].name);
+  if (b.links.size() > 1) name += fmt::format(" (x{})", b.links.size());
+  return name;
+}
+
+std::vector<LinkLoad> busiest_links(const Interpreter& interpreter, const topology::Fabric& fabric, Duration step) {
+  std::vector<LinkLoad> loads;
+  if (step == Duration{}) return loads;
+  const std::vector<double> carried = interpreter.carried_by_link();
+  for (std::size_t link = 0; link < carried.size(); ++link) {
+    if (carried[link] <= 0.0) continue;
+    const std::uint32_t bundle = interpreter.bundle_of_link(link);
+    loads.push_back({.name = link_name(fabric, bundle),
+                     .utilisation = carried[link] / (fabric.bundles[bundle].capacity.si() * step.seconds()),
+                     .carried = Bytes{static_cast<std::int64_t>(carried[link])}});
+  }
+  const std::size_t kept = std::min(kBusiestLinks, loads.size());
+  std::partial_sort(loads.begin(), loads.begin() + static_cast<std::ptrdiff_t>(kept), loads.end(),
+                    [](const LinkLoad& a, const LinkLoad& b) {
+                      return a.utilisation != b.utilisation ? a.utilisation > b.utilisation : a.name < b.name;
+                    });
+  loads.resize(kept);
+  return loads;
+}
+
+std::uint64_t fingerprint(const Result& result) {
+  Fingerprint hash;
+  hash.add(result.step.count());
+  hash.add(std::uint64_t{result.critical_worker.value()});
+  hash.add(result.breakdown.compute.count());
+  hash.add(result.breakdown.bubble.count());
+  for (const MemoryPeak& peak : result.memory) hash.add(peak.total.count());
+  return hash.value();
+}
+
+}  // namespace
+
+Result simulate(const plan::Plan& plan, const Machine& machine, const SimulationOptions& options) {
+  SIM_CHECK(plan.world_size() <= static_cast<std::int32_t>(machine.fabric.gpus.size()), plan.world_size(),
+            machine.fabric.gpus.size());
+  Result result;
+  const CompiledPlan compiled = compile(plan, machine);
+  const GroupTable groups{plan, machine};
+  CallTable calls{machine, compiled, groups};
+  FoldAttempt fold{.links = std::nullopt, .reason = "folding was switched off"};
+  if (options.fold) fold = fold_links(plan, machine, compiled, groups, calls);
+  result.folded = fold.links.has_value();
+  result.fold_note = fold.reason;
+
+  Recorder recorder{plan, options.record};
+  Interpreter interpreter{plan, machine, compiled, groups, calls, fold.links ? &*fold.links : nullptr, recorder};
+  interpreter.run(options.max_events);
+
+  const Interpreter::WorkerEnd critical = interpreter.critical();
+  result.step = critical.time.since_start();
+  result.critical_worker = critical.rank;
+  result.breakdown = to_breakdown(critical.parts);
+  SIM_CHECK(result.breakdown.total() == result.step, result.breakdown.total().count(), result.step.count());
+  result.memory = memory_peaks(plan, machine);
+  result.busiest_links = busiest_links(interpreter, machine.fabric, result.step);
+  result.events = interpreter.engine().events_fired();
+  result.workers_simulated = static_cast<std::int64_t>(interpreter.worker_count());
+  result.order_fingerprint = interpreter.engine().order_fingerprint();
+  result.results_fingerprint = fingerprint(result);
+  if (!recorder.empty()) result.recording = recorder.finish();
+  return result;
+}
+
+}  // namespace stepcast::run

@@ -1,0 +1,249 @@
+#include "sim/run/traffic.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "sim/base/hash.hpp"
+#include "sim/run/calls.hpp"
+
+namespace stepcast::run {
+namespace {
+
+// Coefficients are sums of a few fractions; equal ones agree far better than this.
+std::int64_t quantised(double coefficient) { return std::llround(coefficient * 1e9); }
+
+// Stages whose programs exchange messages, in both directions.
+std::set<std::pair<std::int32_t, std::int32_t>> message_pairs(const plan::Plan& plan) {
+  std::set<std::pair<std::int32_t, std::int32_t>> pairs;
+  for (std::size_t stage = 0; stage < plan.program_of_stage.size(); ++stage) {
+    for (const plan::Instruction& i : plan.programs[plan.program_of_stage[stage].index()].instructions) {
+      if (const auto* send = std::get_if<plan::Send>(&i.body)) {
+        pairs.emplace(static_cast<std::int32_t>(stage), send->peer_stage);
+      }
+    }
+  }
+  return pairs;
+}
+
+// Sites that a communicator of `group` whose members run `program` calls.
+std::vector<std::uint32_t> sites_called(const CompiledPlan& compiled, const CompiledProgram& program, plan::GroupId group) {
+  std::set<std::uint32_t> sites;
+  for (const CompiledStream& stream : program.streams) {
+    for (const CompiledStep& step : stream.steps) {
+      if (step.kind == StepKind::kCollective && compiled.sites[step.site].group == group) sites.insert(step.site);
+    }
+  }
+  return {sites.begin(), sites.end()};
+}
+
+struct Member {
+  std::uint32_t flow_class = 0;
+  std::uint64_t calls = 0;       // fingerprint of how it makes its calls
+  std::vector<BundleUse> uses;
+};
+
+class Folder {
+ public:
+  Folder(const plan::Plan& plan, const Machine& machine, const CompiledPlan& compiled, const GroupTable& groups,
+         CallTable& calls)
+      : plan_{plan}, machine_{machine}, compiled_{compiled}, groups_{groups}, calls_{calls}, builder_{machine} {}
+
+  FoldAttempt run() {
+    collect_collectives();
+    collect_messages();
+    sum_by_class();
+    name_links();
+    if (const std::optional<std::string> difference = find_difference()) return {std::nullopt, *difference};
+    return {make_links(), {}};
+  }
+
+ private:
+  void add_member(const FlowClass& flow_class, std::uint64_t calls, std::span<const collective::Edge> edges) {
+    const auto [it, is_new] = class_index_.try_emplace(flow_class, static_cast<std::uint32_t>(classes_.size()));
+    if (is_new) classes_.push_back(flow_class);
+    members_.push_back({it->second, calls, builder_.build(edges)});
+  }
+
+  void collect_collectives() {
+    std::map<std::pair<plan::GroupId, std::int32_t>, std::vector<std::uint32_t>> sites;
+    for (std::uint32_t index = 0; index < groups_.size(); ++index) {
+      const Communicator& communicator = groups_.communicator(index);
+      if (communicator.members.size() < 2) continue;
+      const auto [it, is_new] = sites.try_emplace({communicator.group, communicator.stage});
+      if (is_new) {
+        const plan::ProgramId program = plan_.program_of_stage[static_cast<std::size_t>(communicator.stage)];
+        it->second = sites_called(compiled_, compiled_.programs[program.index()], communicator.group);
+      }
+      Fingerprint calls;
+      std::set<collective::Algorithm> loading;
+      for (const std::uint32_t site : it->second) {
+        const Call& call = calls_.call(index, site);
+        calls.add(call.choice.latency.count());
+        calls.add(call.alone.count());
+        if (call.loads_network) loading.insert(call.choice.algorithm);
+      }
+      for (const collective::Algorithm algorithm : loading) {
+        add_member({.group = communicator.group, .algorithm = algorithm, .stage = communicator.stage}, calls.value(),
+                   collective::edges_of(algorithm, groups_.members_on_hosts(index)));
+      }
+    }
+  }
+
+  void collect_messages() {
+    for (const auto& [from, to] : message_pairs(plan_)) {
+      for (std::uint32_t r = 0; r < static_cast<std::uint32_t>(plan_.world_size()); ++r) {
+        const RankId rank{r};
+        if (plan_.coordinates(rank)[plan::Axis::kPipeline] != from) continue;
+        const collective::Edge edge{rank.value(), plan_.peer(rank, to).value(), 1.0};
+        add_member({.kind = FlowClass::Kind::kMessage, .stage = from, .to_stage = to}, 0, {&edge, 1});
+      }
+    }
+  }
+
+  struct Load {
+    std::uint32_t bundle = 0;
+    std::uint32_t flow_class = 0;
+    double coefficient = 0.0;
+  };
+
+  void sum_by_class() {
+    std::vector<double> sum(machine_.fabric.bundles.size(), 0.0);
+    std::vector<std::uint32_t> touched;
+    std::vector<std::vector<std::uint32_t>> of_class(classes_.size());
+    for (std::uint32_t m = 0; m < members_.size(); ++m) of_class[members_[m].flow_class].push_back(m);
+    for (std::uint32_t c = 0; c < classes_.size(); ++c) {
+      for (const std::uint32_t m : of_class[c]) {
+        for (const BundleUse& use : members_[m].uses) {
+          if (sum[use.bundle] == 0.0) touched.push_back(use.bundle);
+          sum[use.bundle] += use.coefficient;
+        }
+      }
+      for (const std::uint32_t bundle : touched) {
+        loads_.push_back({bundle, c, sum[bundle]});
+        sum[bundle] = 0.0;
+      }
+      touched.clear();
+    }
+    std::sort(loads_.begin(), loads_.end(), [](const Load& a, const Load& b) {
+      return std::pair{a.bundle, a.flow_class} < std::pair{b.bundle, b.flow_class};
+    });
+  }
+
+  // Bundles with equal capacity and equal class sums share a folded link.
+  void name_links() {
+    link_of_bundle_.assign(machine_.fabric.bundles.size(), 0);
+    std::unordered_map<std::uint64_t, std::uint32_t> link_of_key;  // lookup only
+    for (std::size_t begin = 0; begin < loads_.size();) {
+      std::size_t end = begin;
+      const std::uint32_t bundle = loads_[begin].bundle;
+      Fingerprint key;
+      key.add(machine_.fabric.bundles[bundle].capacity.si());
+      for (; end < loads_.size() && loads_[end].bundle == bundle; ++end) {
+        key.add(std::uint64_t{loads_[end].flow_class});
+        key.add(quantised(loads_[end].coefficient));
+      }
+      const auto [it, is_new] = link_of_key.try_emplace(key.value(), static_cast<std::uint32_t>(link_loads_.size()));
+      if (is_new) link_loads_.push_back({begin, end});
+      link_of_bundle_[bundle] = it->second;
+      begin = end;
+    }
+  }
+
+  std::optional<std::string> find_difference() const {
+    std::vector<std::optional<std::uint64_t>> signature(classes_.size());
+    for (const Member& member : members_) {
+      std::uint64_t sum = member.calls;  // order of the uses does not matter: a multiset
+      for (const BundleUse& use : member.uses) {
+        Fingerprint part;
+        part.add(std::uint64_t{link_of_bundle_[use.bundle]});
+        part.add(quantised(use.coefficient));
+        sum += part.value();
+      }
+      std::optional<std::uint64_t>& expected = signature[member.flow_class];
+      if (!expected) expected = sum;
+      if (*expected != sum) return describe(classes_[member.flow_class]);
+    }
+    return std::nullopt;
+  }
+
+  std::string describe(const FlowClass& c) const {
+    if (c.kind == FlowClass::Kind::kMessage) {
+      return fmt::format("messages from stage {} to stage {} take unlike paths", c.stage, c.to_stage);
+    }
+    return fmt::format("communicators '{}' of stage {} lie differently on the fabric", plan_.groups[c.group.index()].name,
+                       c.stage);
+  }
+
+  FoldedLinks make_links() const {
+    FoldedLinks links;
+    std::vector<std::vector<BundleUse>> uses(classes_.size());
+    for (std::uint32_t link = 0; link < link_loads_.size(); ++link) {
+      links.bundle.push_back(loads_[link_loads_[link].begin].bundle);
+      for (std::size_t i = link_loads_[link].begin; i < link_loads_[link].end; ++i) {
+        uses[loads_[i].flow_class].push_back({link, loads_[i].coefficient});
+      }
+    }
+    for (std::size_t c = 0; c < classes_.size(); ++c) links.uses.emplace(classes_[c], std::move(uses[c]));
+    return links;
+  }
+
+  struct Range {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+
+  const plan::Plan& plan_;
+  const Machine& machine_;
+  const CompiledPlan& compiled_;
+  const GroupTable& groups_;
+  CallTable& calls_;
+  UseBuilder builder_;
+  std::map<FlowClass, std::uint32_t> class_index_;
+  std::vector<FlowClass> classes_;
+  std::vector<Member> members_;
+  std::vector<Load> loads_;                     // sorted by (bundle, class)
+  std::vector<std::uint32_t> link_of_bundle_;
+  std::vector<Range> link_loads_;               // [folded link]: its loads
+};
+
+}  // namespace
+
+UseBuilder::UseBuilder(const Machine& machine) : machine_{machine}, load_(machine.fabric.bundles.size(), 0.0) {}
+
+std::vector<BundleUse> UseBuilder::build(std::span<const collective::Edge> edges) {
+  for (const collective::Edge& edge : edges) {
+    for (const topology::Path::Share& share : machine_.router.path(edge.from, edge.to).shares) {
+      if (load_[share.bundle] == 0.0) touched_.push_back(share.bundle);
+      load_[share.bundle] += edge.share * share.share;
+    }
+  }
+  std::sort(touched_.begin(), touched_.end());
+  std::vector<BundleUse> uses;
+  uses.reserve(touched_.size());
+  for (const std::uint32_t bundle : touched_) {
+    uses.push_back({bundle, load_[bundle]});
+    load_[bundle] = 0.0;
+  }
+  touched_.clear();
+  return uses;
+}
+
+double rate_alone(std::span<const BundleUse> uses, const topology::Fabric& fabric) {
+  double rate = std::numeric_limits<double>::infinity();
+  for (const BundleUse& use : uses) {
+    rate = std::min(rate, fabric.bundles[use.bundle].capacity.si() / use.coefficient);
+  }
+  return rate;
+}
+
+FoldAttempt fold_links(const plan::Plan& plan, const Machine& machine, const CompiledPlan& compiled,
+                       const GroupTable& groups, CallTable& calls) {
+  return Folder{plan, machine, compiled, groups, calls}.run();
+}
+
+}  // namespace stepcast::run

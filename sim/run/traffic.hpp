@@ -1,0 +1,78 @@
+// sim/run/traffic.hpp — what a collective or a message puts on the links: edges between GPUs routed
+// over the fabric and added up by bundle. Also the folded link space, in which all communicators of a
+// class move as one.
+//
+// Model    Flow f (one communicator, or one message) at rate x_f loads bundle b with a_fb x_f, where
+//          a_fb is the sum over its edges of share * path share.                                (1)
+//          Folding: if nothing tells the members of a class c apart, all have one rate x_c, and the
+//          load of bundle b is x_c sum_{f in c} a_fb. Bundles with the same capacity and the same
+//          sums for every class are one link.                                                   (2)
+//          Members count as alike when each meets the same multiset of (folded link, a_fb) and makes
+//          its calls alike. Classes that never load the network (calls.hpp) are left out.
+// Cost     O(edges * hops), plus a sort, for the whole cluster
+// Ignores  hashing and pinned paths (those tell flows apart: no folding then)
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/collective/edges.hpp"
+#include "sim/flow/solver.hpp"
+#include "sim/plan/plan.hpp"
+#include "sim/run/compiled_program.hpp"
+#include "sim/run/groups.hpp"
+#include "sim/run/machine.hpp"
+
+namespace stepcast::run {
+
+struct BundleUse {
+  std::uint32_t bundle = 0;
+  double coefficient = 0.0;
+};
+
+// Adds routed edges up by bundle (1). Keeps its scratch space between calls.
+class UseBuilder {
+ public:
+  explicit UseBuilder(const Machine& machine);
+  // Sorted by bundle.
+  std::vector<BundleUse> build(std::span<const collective::Edge> edges);
+
+ private:
+  const Machine& machine_;
+  std::vector<double> load_;           // by bundle
+  std::vector<std::uint32_t> touched_;
+};
+
+// [B/s] the fluid moves at when nothing else uses its links; infinite without uses.
+double rate_alone(std::span<const BundleUse> uses, const topology::Fabric& fabric);
+
+// A flow class: communicators of one group in one stage under one algorithm, or the messages from
+// one stage to another.
+struct FlowClass {
+  enum class Kind : std::uint8_t { kCollective, kMessage } kind = Kind::kCollective;
+  plan::GroupId group;
+  collective::Algorithm algorithm = collective::Algorithm::kRing;
+  std::int32_t stage = 0;       // collective: of the first member; message: of the sender
+  std::int32_t to_stage = 0;    // message
+  friend auto operator<=>(const FlowClass&, const FlowClass&) = default;
+};
+
+struct FoldedLinks {
+  std::vector<std::uint32_t> bundle;                   // a representative of each folded link
+  std::map<FlowClass, std::vector<BundleUse>> uses;    // BundleUse::bundle = index of a folded link
+};
+
+// Empty, with the reason, when some class's members differ.
+struct FoldAttempt {
+  std::optional<FoldedLinks> links;
+  std::string reason;
+};
+class CallTable;
+FoldAttempt fold_links(const plan::Plan& plan, const Machine& machine, const CompiledPlan& compiled,
+                       const GroupTable& groups, CallTable& calls);
+
+}  // namespace stepcast::run

@@ -1,0 +1,189 @@
+#include <doctest/doctest.h>
+
+#include "tests/support/run_fixture.hpp"
+
+using namespace stepcast;
+using namespace stepcast::literals;
+using namespace stepcast::run::testing;
+using plan::Axis;
+using plan::ProgramBuilder;
+using plan::Purpose;
+using plan::StreamKind;
+
+TEST_SUITE_BEGIN("unit");
+
+namespace {
+
+constexpr Duration kKernelCost = Duration::nanoseconds(1500);  // floor and gap
+constexpr Duration kLaunch = Duration::microseconds(5);
+
+run::Result simulate(const plan::Plan& plan, const TestCluster& cluster, bool fold = false) {
+  return run::simulate(plan, cluster.machine(), {.fold = fold});
+}
+
+}  // namespace
+
+// One stream, two kernels of 1 ms. The host needs 5 us before the first can start and is far ahead
+// of the second: 5 us + 2 x (1 ms + 1.5 us).
+TEST_CASE("run: kernels follow each other, the first waits for its launch") {
+  ProgramBuilder b{"one"};
+  const auto compute = b.stream(StreamKind::kCompute, "compute");
+  b.compute(compute, "a", milliseconds_of_work(1));
+  b.compute(compute, "b", milliseconds_of_work(1));
+  const run::Result result = simulate(one_program(std::move(b).finish(), 1, 1), TestCluster{1});
+  CHECK(result.step == kLaunch + (1000_us + kKernelCost) * 2);
+  CHECK(result.breakdown.compute == (1000_us + kKernelCost) * 2);
+  CHECK(result.breakdown.host_wait == kLaunch);
+}
+
+// Ten tiny kernels of 1.5 us each behind 5 us launches: the host is the bottleneck. The last one is
+// issued at 50 us and ends 1.5 us later.
+TEST_CASE("run: tiny kernels are bound by their launches") {
+  ProgramBuilder b{"one"};
+  const auto compute = b.stream(StreamKind::kCompute, "compute");
+  for (int i = 0; i < 10; ++i) b.compute(compute, "a", milliseconds_of_work(0));
+  const run::Result result = simulate(one_program(std::move(b).finish(), 1, 1), TestCluster{1});
+  CHECK(result.step == kLaunch * 10 + kKernelCost);
+  CHECK(result.breakdown.compute == kKernelCost * 10);
+}
+
+// All-gather of 8 GB on the 8 GPUs of one host: ring traffic 7/8 * 8 GB = 7 GB over NVLink at
+// 450 GB/s * 0.8 = 360 GB/s: 19.44 ms. Latency of Simple: 8.4 us + 7 steps * 3.4 us = 32.2 us. The
+// message is long, so NCCL's rule takes Simple. It starts when issued, at 5 us.
+TEST_CASE("run: a ring all-gather inside a host") {
+  ProgramBuilder b{"one"};
+  const auto compute = b.stream(StreamKind::kCompute, "compute");
+  b.collective(compute, "gather", {.kind = plan::CollectiveKind::kAllGather, .group = plan::GroupId{0u}, .bytes = 8_GB,
+                                   .purpose = Purpose::kTensor});
+  const plan::Plan plan = one_program(std::move(b).finish(), 8, 1, {{.name = "tp", .axes = {Axis::kTensor}, .stages = {}}});
+  for (const bool fold : {false, true}) {
+    CAPTURE(fold);
+    const run::Result result = simulate(plan, TestCluster{1}, fold);
+    CHECK(result.folded == fold);
+    CHECK(result.workers_simulated == (fold ? 1 : 8));
+    CHECK(result.step.seconds() == doctest::Approx(5e-6 + 32.2e-6 + 7e9 / 360e9).epsilon(1e-9));
+    CHECK(result.breakdown.exposed_tp.seconds() == doctest::Approx(32.2e-6 + 7e9 / 360e9).epsilon(1e-9));
+  }
+}
+
+// dp 2 over two hosts, one GPU each... tp 8 fills the hosts, so each of the 8 data groups has its own
+// rail: all-reduce of 1 GB moves 2 (2-1)/2 * 1 GB = 1 GB over a NIC of 50 GB/s * 0.96 = 48 GB/s.
+TEST_CASE("run: data-parallel rails do not disturb each other") {
+  ProgramBuilder b{"one"};
+  const auto compute = b.stream(StreamKind::kCompute, "compute");
+  b.collective(compute, "sync", {.kind = plan::CollectiveKind::kAllReduce, .group = plan::GroupId{0u}, .bytes = 1_GB,
+                                 .purpose = Purpose::kData});
+  const plan::Plan plan = one_program(std::move(b).finish(), 8, 2, {{.name = "dp", .axes = {Axis::kData}, .stages = {}}});
+  const run::Result result = simulate(plan, TestCluster{2}, true);
+  CHECK(result.folded);
+  CHECK(result.breakdown.exposed_dp.seconds() == doctest::Approx(1e9 / 48e9).epsilon(2e-3));  // latency: 36 us
+}
+
+// The gradient bucket of 1 GB is ready after the first kernel and is reduced beside the second (30 ms),
+// which hides all of it: 1 GB / 48 GB/s = 20.8 ms.
+TEST_CASE("run: overlapped reduction costs nothing") {
+  ProgramBuilder b{"one"};
+  const auto compute = b.stream(StreamKind::kCompute, "compute");
+  const auto dp = b.stream(StreamKind::kCommunication, "dp");
+  b.compute(compute, "backward 1", milliseconds_of_work(1));
+  b.order(compute, dp);
+  b.collective(dp, "sync", {.kind = plan::CollectiveKind::kAllReduce, .group = plan::GroupId{0u}, .bytes = 1_GB,
+                            .purpose = Purpose::kData});
+  b.compute(compute, "backward 2", milliseconds_of_work(30));
+  b.order(dp, compute);
+  b.compute(compute, "optimizer", milliseconds_of_work(1));
+  const plan::Plan plan = one_program(std::move(b).finish(), 8, 2, {{.name = "dp", .axes = {Axis::kData}, .stages = {}}});
+  const run::Result result = simulate(plan, TestCluster{2});
+  CHECK(result.breakdown.exposed_dp == Duration{});
+  CHECK(result.step == kLaunch + 32000_us + kKernelCost * 3);
+}
+
+namespace {
+
+// Two stages; the first computes 2 ms and sends 48 MB, the second receives it and computes 1 ms.
+plan::Plan two_stages(std::int32_t tp) {
+  plan::Plan plan;
+  plan.name = "pipeline";
+  plan.degrees[Axis::kPipeline] = 2;
+  plan.degrees[Axis::kTensor] = tp;
+  ProgramBuilder first{"stage 0"};
+  auto compute = first.stream(StreamKind::kCompute, "compute");
+  const auto send = first.stream(StreamKind::kCommunication, "pp.send");
+  first.compute(compute, "forward 1", milliseconds_of_work(1));
+  first.compute(compute, "forward 2", milliseconds_of_work(1));
+  first.order(compute, send);
+  first.send(send, "send", 1, Bytes{48'000'000});
+  ProgramBuilder second{"stage 1"};
+  compute = second.stream(StreamKind::kCompute, "compute");
+  const auto recv = second.stream(StreamKind::kCommunication, "pp.recv");
+  second.recv(recv, "recv", 0, Bytes{48'000'000});
+  second.order(recv, compute);
+  second.compute(compute, "forward", milliseconds_of_work(1));
+  plan.programs.push_back(std::move(first).finish());
+  plan.programs.push_back(std::move(second).finish());
+  plan.program_of_stage = {plan::ProgramId{0u}, plan::ProgramId{1u}};
+  return plan;
+}
+
+}  // namespace
+
+// tp 8: the stages sit on different hosts. 48 MB at 48 GB/s is 1 ms. The second stage waits for
+// stage 0 (launch 5 us, two kernels of 1 ms): bubble, from its start to 2.008 ms; then the message moves:
+// 8.4 us + path latency + 1 ms exposed; then 1 ms of its own.
+TEST_CASE("run: waiting for a sender is bubble, the transfer is exposed communication") {
+  const run::Result result = simulate(two_stages(8), TestCluster{2});
+  CHECK(result.critical_worker == RankId{8u});
+  CHECK(result.breakdown.bubble == kLaunch + (1000_us + kKernelCost) * 2);
+  CHECK(result.breakdown.exposed_pp > 1008_us);
+  CHECK(result.breakdown.exposed_pp < 1015_us);
+  CHECK(result.breakdown.compute == 1000_us + kKernelCost);
+  CHECK(result.breakdown.total() == result.step);
+}
+
+TEST_CASE("run: folded and unfolded pipelines agree") {
+  const run::Result all = simulate(two_stages(8), TestCluster{2}, false);
+  const run::Result folded = simulate(two_stages(8), TestCluster{2}, true);
+  CHECK(folded.folded);
+  CHECK(folded.workers_simulated == 2);
+  CHECK(all.workers_simulated == 16);
+  CHECK(folded.step == all.step);
+  CHECK(folded.breakdown.bubble == all.breakdown.bubble);
+}
+
+// Clos with all NICs of a host on one leaf, 4 hosts a leaf, 8:1 oversubscribed. dp 8 over 8 hosts in
+// rank order: a ring has two edges between the leaves, one each way; 8 rings share an up-link
+// capacity of 32/8 ports = 4 * 48 GB/s, so each gets 24 GB/s: half a NIC.
+TEST_CASE("run: folded rings share an oversubscribed leaf as unfolded ones do") {
+  ProgramBuilder b{"one"};
+  const auto compute = b.stream(StreamKind::kCompute, "compute");
+  b.collective(compute, "sync", {.kind = plan::CollectiveKind::kReduceScatter, .group = plan::GroupId{0u}, .bytes = 8_GB,
+                                 .purpose = Purpose::kData});
+  const plan::Plan plan = one_program(std::move(b).finish(), 8, 8, {{.name = "dp", .axes = {Axis::kData}, .stages = {}}});
+  const TestCluster cluster{8, "clos", 8.0};
+  const run::Result all = simulate(plan, cluster, false);
+  const run::Result folded = simulate(plan, cluster, true);
+  REQUIRE(folded.folded);
+  CHECK(folded.step == all.step);
+  CHECK(all.step.seconds() == doctest::Approx(7e9 / 24e9).epsilon(1e-3));
+}
+
+TEST_CASE("run: spans of a recorded worker fill its streams without overlap") {
+  const run::Result result = run::simulate(two_stages(8), TestCluster{2}.machine(),
+                                           {.fold = false, .record = {RankId{0u}, RankId{8u}}});
+  REQUIRE(result.recording.spans.size() == 5);
+  CHECK(result.recording.workers.size() == 2);
+  for (std::size_t i = 1; i < result.recording.spans.size(); ++i) {
+    const trace::Span& a = result.recording.spans[i - 1];
+    const trace::Span& b = result.recording.spans[i];
+    if (a.worker == b.worker && a.stream == b.stream) CHECK(a.start + a.duration <= b.start);
+  }
+}
+
+TEST_CASE("run: the same plan gives the same fingerprints") {
+  const run::Result a = simulate(two_stages(8), TestCluster{2});
+  const run::Result b = simulate(two_stages(8), TestCluster{2});
+  CHECK(a.order_fingerprint == b.order_fingerprint);
+  CHECK(a.results_fingerprint == b.results_fingerprint);
+}
+
+TEST_SUITE_END();
