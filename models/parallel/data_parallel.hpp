@@ -18,6 +18,7 @@
 // With a shard group smaller than dp, a scatter is followed by an all-reduce of the shard over the
 // replicas (Megatron-Core's optimizer instances, FSDP's hybrid shard), in every micro-batch that
 // scatters.
+// Each stream has a communicator of its own: gathers and reductions run side by side.
 // Ignores  copies into and out of buckets (they are views), the addition of a scattered shard to what
 //          earlier micro-batches left, padding but to a multiple of the shard group
 #pragma once

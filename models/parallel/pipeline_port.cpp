@@ -47,15 +47,20 @@ void PipelinePort::send(const Action& action) {
   const bool forward = action.direction == Direction::kForward;
   plan::ProgramBuilder& builder = emitter_.builder;
   builder.context({forward ? plan::Stage::kForward : plan::Stage::kBackward, {}, action.micro_batch});
-  emitter_.release(*send_stream_, sent_);
+  free_sent();
   const char* label = forward ? "pipeline.activation.out" : "pipeline.gradient.out";
   sent_ = emitter_.acquire(emitter_.compute, label, model_.boundary, Category::kCommunication);
   builder.order(emitter_.compute, *send_stream_);
   builder.send(*send_stream_, label, model_.stage + (forward ? 1 : -1), model_.boundary);
+  departure_ = builder.record(*send_stream_);
 }
 
-void PipelinePort::end_step() {
-  if (send_stream_) emitter_.release(*send_stream_, sent_);
+void PipelinePort::end_step() { free_sent(); }
+
+void PipelinePort::free_sent() {
+  if (!sent_) return;
+  emitter_.builder.wait(emitter_.compute, *departure_);
+  emitter_.release(emitter_.compute, sent_);
   sent_.reset();
 }
 

@@ -3,11 +3,11 @@
 //
 // Receives go on pp.recv and are posted as Megatron-LM posts them: the one for the next action when
 // this action's work has been issued, together with this action's send, and it starts when that work
-// is done. Compute waits for the receive. Sends go on pp.send behind the work that makes the tensor;
-// compute does not wait for them, and a tensor is freed before the next one is sent. A sender may
-// therefore run one message ahead of its receiver; since sends and receives have a stream each, a
-// send never stands behind a receive, and the steady state of 1F1B (both neighbours send at once)
-// passes with rendezvous sends as well as with buffered ones.
+// is done. Compute waits for the receive. Sends go on pp.send behind the work that makes the tensor,
+// and compute runs on; only the next send's tensor waits until the one before is gone (Megatron-LM
+// waits at once). So a stage runs at most one message ahead of its receiver, and since sends and
+// receives have a stream each, a send never stands behind a receive: the steady state of 1F1B (both
+// neighbours send at once) passes with rendezvous sends as well as with buffered ones.
 // A received activation becomes the first block's saved input: its buffer is handed over, not added.
 #pragma once
 
@@ -34,6 +34,7 @@ class PipelinePort {
  private:
   [[nodiscard]] bool receives(const Action& action) const;
   [[nodiscard]] bool sends(const Action& action) const;
+  void free_sent();
 
   const StageModel& model_;
   Emitter& emitter_;
@@ -42,6 +43,7 @@ class PipelinePort {
   std::optional<plan::EventId> arrival_;
   std::optional<plan::BufferId> received_;
   std::optional<plan::BufferId> sent_;
+  std::optional<plan::EventId> departure_;
 };
 
 }  // namespace stepcast::parallel

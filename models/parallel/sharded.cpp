@@ -101,11 +101,11 @@ void Sharded::begin_use() {
 void Sharded::end_use() {
   Emitter& e = context_.emitter;
   const Use& use = uses_[next_use_++];
-  if (use.gathers || use.releases) last_used_ = e.builder.record(e.compute);
   if (use.releases) {
     e.release(e.compute, units_[use.unit].parameters);
     units_[use.unit].parameters.reset();
   }
+  if (use.gathers || use.releases) last_used_ = e.builder.record(e.compute);
 }
 
 // A unit that is still held from an earlier pass cannot be gathered ahead.
