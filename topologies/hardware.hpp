@@ -2,10 +2,12 @@
 // carries where it came from. Rates are dense (no sparsity) and per direction.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/base/units.hpp"
@@ -13,6 +15,12 @@
 namespace stepcast::topology {
 
 enum class Basis : std::uint8_t { kMeasured, kDatasheet, kPublished, kAssumed };
+constexpr std::array<std::pair<const char*, Basis>, 4> enum_words(Basis) {
+  return {{{"measured", Basis::kMeasured},
+           {"datasheet", Basis::kDatasheet},
+           {"published", Basis::kPublished},
+           {"assumed", Basis::kAssumed}}};
+}
 
 // A quoted figure: its value, what kind of evidence it is, and where it stands.
 template <class T>

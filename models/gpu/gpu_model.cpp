@@ -19,14 +19,26 @@ double operand_bytes(const plan::GemmShape& s, plan::Dtype dtype) {
 
 }  // namespace
 
+GpuParameters at_clock(GpuParameters gpu, double fraction) {
+  for (FlopRate& rate : gpu.hardware.peak) rate = rate * fraction;
+  gpu.hardware.vector_fp32 = gpu.hardware.vector_fp32 * fraction;
+  gpu.hardware.clock = gpu.hardware.clock * fraction;
+  gpu.memory.l2_bandwidth = gpu.memory.l2_bandwidth * fraction;
+  gpu.gemm.operand_bandwidth = gpu.gemm.operand_bandwidth * fraction;
+  gpu.gemm.sm_bandwidth = gpu.gemm.sm_bandwidth * fraction;
+  return gpu;
+}
+
 GpuModel::GpuModel(GpuParameters parameters) : parameters_{std::move(parameters)} {
   const GpuParameters& p = parameters_;
   SIM_CHECK(p.hardware.sm_count > 0, p.hardware.sm_count);
   SIM_CHECK(p.hardware.memory_bandwidth.si() > 0, p.hardware.memory_bandwidth.si());
   SIM_CHECK(p.hardware.vector_fp32.si() > 0 && p.hardware.clock.si() > 0 && p.hardware.l2.count() > 0);
   SIM_CHECK(p.memory.streaming_efficiency > 0 && p.memory.reduction_efficiency > 0);
-  SIM_CHECK(p.memory.l2_bandwidth.si() > 0 && p.memory.sm_bandwidth.si() > 0);
-  SIM_CHECK(!p.gemm.tiles.empty() && p.gemm.mma_efficiency > 0 && p.gemm.mma_efficiency_fp8 > 0);
+  SIM_CHECK(p.memory.l2_bandwidth.si() > 0 && p.gemm.memory_efficiency > 0);
+  SIM_CHECK(p.gemm.operand_bandwidth.si() > 0 && p.gemm.sm_bandwidth.si() > 0);
+  for (const GemmLibrary* library : {&p.gemm.standard, &p.gemm.fp8})
+    SIM_CHECK(!library->tiles.empty() && library->mma_efficiency > 0, library->mma_efficiency);
   SIM_CHECK(p.attention.mma_efficiency > 0 && p.attention.backward_mma_efficiency > 0);
   SIM_CHECK(p.attention.scores_per_clock > 0, p.attention.scores_per_clock);
 }

@@ -32,18 +32,27 @@ struct HardwareParameters {
 struct MemoryParameters {
   double streaming_efficiency = 0;  // [1] of memory_bandwidth, large elementwise kernels
   double reduction_efficiency = 0;  // [1] the same for row reductions: norm, softmax, loss
-  Bandwidth l2_bandwidth;           // all SMs together
-  Bandwidth sm_bandwidth;           // most that one SM draws from L2
+  Bandwidth l2_bandwidth;           // streams that stay in L2, all SMs together
+};
+
+// The kernels that a library offers for one kind of inputs.
+struct GemmLibrary {
+  std::vector<Tile> tiles;
+  bool splits_k = true;        // may cut k where tiles are fewer than SMs
+  double mma_efficiency = 0;   // [1] of the peak while the main loop runs
 };
 
 struct GemmParameters {
-  std::vector<Tile> tiles;          // that the library has for this architecture
-  std::int64_t k_block = 64;        // depth of one main-loop step
-  double mma_efficiency = 0;        // [1] of the peak while the main loop runs, 16-bit inputs
-  double mma_efficiency_fp8 = 0;    // [1] the same for fp8
-  Duration tile_overhead;           // pipeline fill and epilogue that nothing hides, per tile
-  Duration split_k_cost;            // partial sums: the second pass over C
+  GemmLibrary standard;        // 16-bit, TF32 and fp32 inputs
+  GemmLibrary fp8;
+  std::int64_t k_block = 64;   // depth of one main-loop step
+  double memory_efficiency = 0;  // [1] of memory_bandwidth while operands and C stream
+  Bandwidth operand_bandwidth;   // L2 to shared memory, all SMs together; one read may feed several (multicast)
+  Bandwidth sm_bandwidth;        // the most that one SM draws
+  Duration tile_overhead;      // fill and epilogue that nothing hides, for kReferenceTile elements of C
+  Duration split_k_cost;       // partial sums: the second pass over C
 };
+inline constexpr double kReferenceTile = 128.0 * 256.0;
 
 struct AttentionParameters {
   std::int64_t query_block = 128;
@@ -66,5 +75,8 @@ struct GpuParameters {
   Bytes context;            // CUDA context and libraries' code
   Bytes gemm_workspace;     // cuBLAS and cuBLASLt workspace
 };
+
+// The same GPU at `fraction` of its clock: everything inside the chip slows with it, memory does not.
+GpuParameters at_clock(GpuParameters gpu, double fraction);
 
 }  // namespace stepcast::gpu

@@ -5,7 +5,7 @@
 namespace stepcast::gpu {
 
 double memory_seconds(const GpuParameters& gpu, double bytes, double efficiency) {
-  const double hit = std::clamp(2.0 * (1.0 - bytes / gpu.hardware.l2.si()), 0.0, 1.0);
+  const double hit = std::clamp(4.0 * (1.0 - bytes / gpu.hardware.l2.si()), 0.0, 1.0);
   return bytes * (hit / gpu.memory.l2_bandwidth.si() +
                   (1.0 - hit) / (efficiency * gpu.hardware.memory_bandwidth.si()));
 }

@@ -37,7 +37,7 @@ const std::map<std::string, Folders>& layer_table() {
         "models/collective", "models/gpu", "models/workload", "models/parallel"}},
       {"executor", {"sim/base", "sim/plan", "sim/trace"}},
       {"calibration",
-       {"sim/base", "sim/scenario", "sim/trace", "sim/plan", "models/network", "models/collective", "models/gpu",
+       {"sim/base", "sim/scenario", "sim/trace", "sim/plan", "topologies", "models/network", "models/collective", "models/gpu",
         "models/workload", "models/parallel"}},
       {"app", kEverything},
       {"bench", kEverything},

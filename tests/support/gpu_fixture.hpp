@@ -19,11 +19,12 @@ inline GpuParameters round_gpu() {
   p.hardware.clock = Frequency::from_si(1e9);
   p.memory = {.streaming_efficiency = 0.8,
               .reduction_efficiency = 0.5,
-              .l2_bandwidth = Bandwidth::from_si(10e12),
-              .sm_bandwidth = Bandwidth::from_si(1e12)};
-  p.gemm.tiles = {{128, 128}};
-  p.gemm.mma_efficiency = 0.5;
-  p.gemm.mma_efficiency_fp8 = 0.5;
+              .l2_bandwidth = Bandwidth::from_si(10e12)};
+  p.gemm.memory_efficiency = 0.8;
+  p.gemm.operand_bandwidth = Bandwidth::from_si(100e12);
+  p.gemm.sm_bandwidth = Bandwidth::from_si(1e12);
+  p.gemm.standard = {.tiles = {{128, 128}}, .splits_k = true, .mma_efficiency = 0.5};
+  p.gemm.fp8 = p.gemm.standard;
   p.attention.mma_efficiency = 0.5;
   p.attention.backward_mma_efficiency = 0.25;
   p.attention.scores_per_clock = 16;

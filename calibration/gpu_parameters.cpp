@@ -1,0 +1,79 @@
+#include "calibration/gpu_parameters.hpp"
+
+#include <algorithm>
+
+#include "sim/base/diagnostic.hpp"
+
+namespace stepcast::calibration {
+
+namespace {
+
+// Where the catalogue quotes no clock: the order of every data-centre GPU since 2017 (1.3 to 2.1 GHz).
+constexpr double kTypicalClock = 1.7e9;  // [Hz]
+
+gpu::GemmLibrary library(const TileProfile& tiles, double mma_efficiency) {
+  gpu::GemmLibrary made{.tiles = {}, .splits_k = tiles.split_k, .mma_efficiency = mma_efficiency};
+  for (const std::int64_t rows : tiles.rows)
+    for (const std::int64_t columns : tiles.columns)
+      if (rows * columns <= tiles.largest_area) made.tiles.push_back({rows, columns});
+  return made;
+}
+
+gpu::HardwareParameters hardware(const topology::Gpu& gpu) {
+  gpu::HardwareParameters h;
+  const auto set = [&](plan::Dtype dtype, const std::optional<Figure<FlopRate>>& rate) {
+    if (rate) h.peak[static_cast<std::size_t>(dtype)] = rate->value;
+  };
+  set(plan::Dtype::kFp32, gpu.fp32);
+  set(plan::Dtype::kTf32, gpu.tf32);
+  set(plan::Dtype::kFp16, gpu.fp16);
+  set(plan::Dtype::kBf16, gpu.bf16);
+  set(plan::Dtype::kFp8, gpu.fp8);
+  h.memory_bandwidth = gpu.memory_bandwidth.value;
+  h.l2 = gpu.l2 ? gpu.l2->value : Bytes{0};
+  h.sm_count = gpu.sm_count.value;
+  h.clock = gpu.boost_clock ? gpu.boost_clock->value
+                            : (gpu.tensor_clock ? gpu.tensor_clock->value : Frequency::from_si(kTypicalClock));
+  // CUDA cores: 128 fp32 FMA per clock and SM on every SM since Pascal's 64, where none is quoted.
+  h.vector_fp32 = gpu.fp32 ? gpu.fp32->value
+                           : FlopRate::from_si(256.0 * static_cast<double>(h.sm_count) * h.clock.si());
+  return h;
+}
+
+}  // namespace
+
+gpu::GpuParameters make_parameters(const topology::Gpu& gpu, const Profile& profile, ClockRegime regime) {
+  gpu::GpuParameters p;
+  p.hardware = hardware(gpu);
+  if (p.hardware.l2.count() == 0) p.hardware.l2 = Bytes{1};  // nothing stays in an L2 of unknown size
+  const double clocks = p.hardware.clock.si() * static_cast<double>(p.hardware.sm_count);  // of all SMs [1/s]
+  p.memory = {.streaming_efficiency = profile.memory.streaming_efficiency.value,
+              .reduction_efficiency = profile.memory.reduction_efficiency.value,
+              .l2_bandwidth = Bandwidth::from_si(profile.memory.l2_bytes_per_clock.value * clocks)};
+  const GemmProfile& g = profile.gemm;
+  p.gemm.standard = library(g.tiles, g.mma_efficiency.value);
+  p.gemm.fp8 = library(g.fp8_tiles, g.fp8_mma_efficiency.value);
+  if (p.gemm.standard.tiles.empty() || p.gemm.fp8.tiles.empty())
+    throw UserError("profile " + profile.name + ": gemm: no tile fits in largest_area");
+  p.gemm.memory_efficiency = g.memory_efficiency.value;
+  p.gemm.operand_bandwidth = Bandwidth::from_si(g.operand_bytes_per_clock.value * clocks);
+  p.gemm.sm_bandwidth = Bandwidth::from_si(g.sm_bytes_per_clock.value * p.hardware.clock.si());
+  p.gemm.tile_overhead = g.tile_overhead.value;
+  p.gemm.split_k_cost = g.split_k_cost.value;
+  const AttentionProfile& a = profile.attention;
+  p.attention = {.query_block = a.query_block.value,
+                 .key_block = a.key_block.value,
+                 .mma_efficiency = a.mma_efficiency.value,
+                 .backward_mma_efficiency = a.backward_mma_efficiency.value,
+                 .scores_per_clock = a.scores_per_clock.value,
+                 .softmax_overlap = a.softmax_overlap.value,
+                 .block_overhead = a.block_overhead.value};
+  p.kernel_latency = profile.overhead.kernel_latency.value;
+  p.kernel_gap = profile.overhead.kernel_gap.value;
+  p.host_launch = profile.overhead.host_launch.value;
+  p.context = profile.overhead.context.value;
+  p.gemm_workspace = profile.overhead.gemm_workspace.value;
+  return regime == ClockRegime::kSustained ? gpu::at_clock(p, profile.clock.sustained_fraction.value) : p;
+}
+
+}  // namespace stepcast::calibration

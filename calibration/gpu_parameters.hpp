@@ -1,0 +1,19 @@
+// calibration/gpu_parameters.hpp — catalogue entry and profile to the figures that the GPU model
+// computes with.
+#pragma once
+
+#include "calibration/profile.hpp"
+#include "models/gpu/gpu_parameters.hpp"
+#include "topologies/hardware.hpp"
+
+namespace stepcast::calibration {
+
+// Training keeps the tensor cores busy for hours: the clock is what the power limit leaves. Tables of
+// single kernels come from runs of milliseconds at the boost clock.
+enum class ClockRegime : std::uint8_t { kSustained, kShortRun };
+
+// A rate that the catalogue lacks stays zero (not supported); bf16 and fp16 stand in for neither other.
+gpu::GpuParameters make_parameters(const topology::Gpu& gpu, const Profile& profile,
+                                   ClockRegime regime = ClockRegime::kSustained);
+
+}  // namespace stepcast::calibration

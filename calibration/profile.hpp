@@ -1,0 +1,163 @@
+// calibration/profile.hpp — a calibration profile as plain structs: every fitted or quoted number that
+// the models need beside the catalogue, each with its kind of evidence and its source. One file a GPU
+// type in calibration/profiles/; it holds for all scenarios of that hardware. Each struct lists its
+// keys once, in visit(), for the reader of sim/scenario.
+//
+// Rates inside the chip are in bytes per clock and SM, so that a profile can stand in for a relative
+// of its GPU that has more SMs or another clock.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/units.hpp"
+#include "sim/scenario/key.hpp"
+#include "topologies/hardware.hpp"
+
+namespace stepcast::calibration {
+
+template <class T>
+using Figure = topology::Figure<T>;
+using Sizes = std::vector<std::int64_t>;
+
+struct MemoryProfile {
+  Figure<double> streaming_efficiency;
+  Figure<double> reduction_efficiency;
+  Figure<double> l2_bytes_per_clock;
+  template <class V>
+  void visit(V& v) {
+    v.key("streaming_efficiency", streaming_efficiency, "Share of the data-sheet memory bandwidth that large elementwise kernels reach.", scenario::required().between(0.05, 1));
+    v.key("reduction_efficiency", reduction_efficiency, "The same for kernels that reduce rows: norm, softmax, loss.", scenario::required().between(0.05, 1));
+    v.key("l2_bytes_per_clock", l2_bytes_per_clock, "Bytes per clock and SM of streams that stay in L2.", scenario::required().above(0));
+  }
+};
+
+struct TileProfile {
+  Sizes rows;
+  Sizes columns;
+  std::int64_t largest_area = 0;
+  bool split_k = true;
+  std::string source;
+  template <class V>
+  void visit(V& v) {
+    v.key("rows", rows, "Tile heights in elements of C.", scenario::required().not_empty().at_least(1));
+    v.key("columns", columns, "Tile widths in elements of C.", scenario::required().not_empty().at_least(1));
+    v.key("largest_area", largest_area, "Elements of C that the accumulators of one SM hold.", scenario::required().at_least(1));
+    v.key("split_k", split_k, "Whether the library cuts k when there are fewer tiles than SMs.");
+    v.key("source", source, "Where the list comes from.", scenario::required().not_empty());
+  }
+};
+
+struct GemmProfile {
+  TileProfile tiles;
+  TileProfile fp8_tiles;
+  Figure<double> mma_efficiency;
+  Figure<double> fp8_mma_efficiency;
+  Figure<double> memory_efficiency;
+  Figure<double> operand_bytes_per_clock;
+  Figure<double> sm_bytes_per_clock;
+  Figure<Duration> tile_overhead;
+  Figure<Duration> split_k_cost;
+  template <class V>
+  void visit(V& v) {
+    v.key("tiles", tiles, "Tiles of 16-bit, TF32 and fp32 products.", scenario::required());
+    v.key("fp8_tiles", fp8_tiles, "Tiles of fp8 products.", scenario::required());
+    v.key("mma_efficiency", mma_efficiency, "Share of the tensor peak while the main loop runs.", scenario::required().between(0.05, 1.1));
+    v.key("fp8_mma_efficiency", fp8_mma_efficiency, "The same for fp8 inputs.", scenario::required().between(0.05, 1.1));
+    v.key("memory_efficiency", memory_efficiency, "Share of the memory bandwidth while operands stream.", scenario::required().between(0.05, 1));
+    v.key("operand_bytes_per_clock", operand_bytes_per_clock, "Operand bytes per clock and SM with all SMs at work.", scenario::required().above(0));
+    v.key("sm_bytes_per_clock", sm_bytes_per_clock, "Operand bytes per clock that one SM draws at most.", scenario::required().above(0));
+    v.key("tile_overhead", tile_overhead, "Fill and epilogue of a tile of 128 x 256 that nothing hides.", scenario::required());
+    v.key("split_k_cost", split_k_cost, "The second pass over C when k is split.", scenario::required());
+  }
+};
+
+struct AttentionProfile {
+  Figure<std::int64_t> query_block;
+  Figure<std::int64_t> key_block;
+  Figure<double> mma_efficiency;
+  Figure<double> backward_mma_efficiency;
+  Figure<double> scores_per_clock;
+  Figure<double> softmax_overlap;
+  Figure<Duration> block_overhead;
+  template <class V>
+  void visit(V& v) {
+    v.key("query_block", query_block, "Queries of one work item.", scenario::required().at_least(1));
+    v.key("key_block", key_block, "Keys of one step.", scenario::required().at_least(1));
+    v.key("mma_efficiency", mma_efficiency, "Share of the tensor peak while the forward loop runs.", scenario::required().between(0.05, 1.1));
+    v.key("backward_mma_efficiency", backward_mma_efficiency, "The same backward.", scenario::required().between(0.05, 1.1));
+    v.key("scores_per_clock", scores_per_clock, "Softmax scores that one SM finishes per clock.", scenario::required().above(0));
+    v.key("softmax_overlap", softmax_overlap, "Share of the shorter of softmax and products that is hidden.", scenario::required().between(0, 1));
+    v.key("block_overhead", block_overhead, "Start and end of one work item.", scenario::required());
+  }
+};
+
+struct OverheadProfile {
+  Figure<Duration> kernel_latency;
+  Figure<Duration> kernel_gap;
+  Figure<Duration> host_launch;
+  Figure<Bytes> context;
+  Figure<Bytes> gemm_workspace;
+  template <class V>
+  void visit(V& v) {
+    v.key("kernel_latency", kernel_latency, "A kernel that does nothing, start to end on the device.", scenario::required());
+    v.key("kernel_gap", kernel_gap, "Idle between two queued kernels of one stream.", scenario::required());
+    v.key("host_launch", host_launch, "Host time per kernel, framework included.", scenario::required());
+    v.key("context", context, "Device memory of the context and the libraries' code.", scenario::required());
+    v.key("gemm_workspace", gemm_workspace, "Device memory of the matrix library's workspace.", scenario::required());
+  }
+};
+
+struct ClockProfile {
+  Figure<double> sustained_fraction;
+  Figure<Duration> power_response;
+  template <class V>
+  void visit(V& v) {
+    v.key("sustained_fraction", sustained_fraction, "Clock in steady state under tensor load over that of short runs.", scenario::required().between(0.3, 1));
+    v.key("power_response", power_response, "Run time at which the clock is half way down to the sustained one.", scenario::required());
+  }
+};
+
+struct Profile {
+  std::int64_t schema = 1;
+  std::string name;
+  std::vector<std::string> gpus;
+  std::vector<std::string> architectures;
+  std::string note;
+  MemoryProfile memory;
+  GemmProfile gemm;
+  AttentionProfile attention;
+  OverheadProfile overhead;
+  ClockProfile clock;
+  template <class V>
+  void visit(V& v) {
+    v.key("schema", schema, "Format version.", scenario::only_version(1));
+    v.key("name", name, "Profile name.", scenario::required().not_empty());
+    v.key("gpus", gpus, "Catalogue names or aliases of the GPUs that it describes.");
+    v.key("architectures", architectures, "Architectures that it stands in for where a GPU has no own profile.");
+    v.key("note", note, "What to know before use.");
+    v.key("memory", memory, "Kernels that only move data.", scenario::required());
+    v.key("gemm", gemm, "Matrix products.", scenario::required());
+    v.key("attention", attention, "Fused attention.", scenario::required());
+    v.key("overhead", overhead, "Fixed costs.", scenario::required());
+    v.key("clock", clock, "What the power limit leaves of the clock.", scenario::required());
+  }
+};
+
+// A profile chosen for a GPU. `own`: it names this GPU; otherwise it was chosen for its architecture,
+// and a summary says "assumed".
+struct ChosenProfile {
+  Profile profile;
+  bool own = false;
+};
+
+// Reads every *.yaml of a folder, in order of file name. Throws UserError with all mistakes.
+std::vector<Profile> read_profiles(const std::string& folder);
+
+// The profile that names the GPU (by name or alias), else one that stands in for its architecture, else
+// the one that stands in for "any". Throws UserError when there is none.
+ChosenProfile choose_profile(const std::vector<Profile>& profiles, const topology::Gpu& gpu);
+
+}  // namespace stepcast::calibration
