@@ -40,6 +40,7 @@ struct Gpu {
   Figure<Bandwidth> memory_bandwidth;
   std::optional<Figure<Bytes>> l2;
   Figure<std::int64_t> sm_count;
+  std::optional<Figure<Frequency>> base_clock;
   std::optional<Figure<Frequency>> boost_clock;
   std::optional<Figure<Frequency>> tensor_clock;  // clock at which the quoted tensor rate holds
   std::optional<Figure<FlopRate>> fp32;
@@ -47,6 +48,10 @@ struct Gpu {
   std::optional<Figure<FlopRate>> fp16;
   std::optional<Figure<FlopRate>> bf16;
   std::optional<Figure<FlopRate>> fp8;
+  std::optional<Figure<FlopRate>> fp4;
+  std::optional<Figure<FlopRate>> int8;           // operations counted as FLOPs
+  std::optional<Figure<FlopRate>> matmul_bf16;    // best matrix product that a search found
+  std::optional<Figure<FlopRate>> matmul_fp8;
   Figure<Power> power_limit;
   std::optional<Figure<Bandwidth>> scale_up; // NVLink, XGMI: per direction, all links of one GPU
   std::int64_t pcie_generation = 4;
@@ -60,6 +65,7 @@ enum class Transport : std::uint8_t { kInfiniBand, kRoce, kTcp };
 struct Nic {
   std::string name;                        // ib-ndr-400, roce-100, eth-10
   std::string title;
+  std::vector<std::string> aliases;
   Transport transport = Transport::kInfiniBand;
   Figure<Bandwidth> line_rate;             // per direction
   Figure<double> efficiency;               // payload over line rate that a large message reaches
@@ -80,17 +86,19 @@ struct MeshLink {
 struct Node {
   std::string name;                        // dgx-h100
   std::string title;
+  std::vector<std::string> aliases;
   std::string gpu;                         // catalogue name
   std::int64_t gpus = 8;
   Interconnect interconnect = Interconnect::kNvswitch;
-  Figure<double> scale_up_efficiency;      // payload over raw rate of the GPU-GPU links
-  Figure<Duration> scale_up_latency;       // GPU to GPU, one way
+  std::optional<Figure<double>> scale_up_efficiency;  // payload over raw rate of the GPU-GPU links; none: PCIe only
+  std::optional<Figure<Duration>> scale_up_latency;   // GPU to GPU, one way
   std::vector<MeshLink> mesh;              // nvlink-mesh only; empty: every pair, alike
   std::string nic;                         // default NIC
   std::int64_t nics = 8;
   std::int64_t pcie_generation = 5;
   Figure<Bandwidth> pcie_bandwidth;        // x16, per direction, effective
   Figure<Duration> pcie_latency;           // each PCIe link on the way, one way
+  std::optional<Figure<Bandwidth>> pcie_uplink;    // PCIe switch to CPU, where slower than pcie_bandwidth
   std::optional<Figure<Bandwidth>> gpu_host_link;  // NVLink-C2C instead of PCIe, per GPU and direction
   std::int64_t gpus_per_pcie_switch = 2;   // 0: each GPU has a root port (or C2C) of its own
   bool peer_to_peer = true;                // false: PCIe traffic between GPUs, and GPU and NIC, bounces through host memory

@@ -51,8 +51,8 @@ struct HostBuilder {
   void scale_up() {
     const Node& node = hardware.node;
     if (node.interconnect == Interconnect::kPcie || gpus < 2) return;
-    SIM_CHECK(hardware.gpu.scale_up.has_value(), hardware.gpu.name);
-    const LinkSpec whole{LinkKind::kNvlink, hardware.gpu.scale_up->value, node.scale_up_efficiency.value, node.scale_up_latency.value};
+    SIM_CHECK(hardware.gpu.scale_up && node.scale_up_efficiency && node.scale_up_latency, hardware.gpu.name, node.name);
+    const LinkSpec whole{LinkKind::kNvlink, hardware.gpu.scale_up->value, node.scale_up_efficiency->value, node.scale_up_latency->value};
     if (node.interconnect == Interconnect::kNvswitch) {
       LinkSpec half = whole;  // one way through the switch is two links
       half.latency = Duration::picoseconds(whole.latency.count() / 2);
@@ -82,6 +82,7 @@ struct HostBuilder {
   void pcie_and_memory() {
     const Node& node = hardware.node;
     const LinkSpec pcie{LinkKind::kPcie, node.pcie_bandwidth.value, 1.0, node.pcie_latency.value};
+    const LinkSpec uplink{LinkKind::kPcie, node.pcie_uplink ? node.pcie_uplink->value : pcie.rate, 1.0, pcie.latency};
     const LinkSpec gpu_link = node.gpu_host_link
         ? LinkSpec{LinkKind::kC2c, node.gpu_host_link->value, 1.0, node.pcie_latency.value} : pcie;
     // Channels of a socket serve it alone; the bus to memory carries no latency of its own (it is in PCIe's).
@@ -91,7 +92,7 @@ struct HostBuilder {
     roots = row(DeviceKind::kRootComplex, "root", sockets);
     memories = row(DeviceKind::kHostMemory, "memory", sockets);
     for (std::uint32_t g = 0; g < gpus; ++g) build.duplex(gpu_devices[g], attachment(g), gpu_link);
-    for (std::uint32_t s = 0; s < switches.size(); ++s) build.duplex(switches[s], roots[socket_of(s * per_switch)], pcie);
+    for (std::uint32_t s = 0; s < switches.size(); ++s) build.duplex(switches[s], roots[socket_of(s * per_switch)], uplink);
     for (std::uint32_t s = 0; s < sockets; ++s) build.duplex(roots[s], memories[s], memory);
     if (!node.socket_link) return;
     const LinkSpec bus{LinkKind::kSocket, node.socket_link->value, 1.0, node.socket_latency ? node.socket_latency->value : Duration{}};
