@@ -9,9 +9,6 @@
 
 namespace stepcast::topology {
 
-constexpr std::array<std::pair<const char*, Basis>, 4> enum_words(Basis) {
-  return {{{"measured", Basis::kMeasured}, {"datasheet", Basis::kDatasheet}, {"published", Basis::kPublished}, {"assumed", Basis::kAssumed}}};
-}
 constexpr std::array<std::pair<const char*, Transport>, 3> enum_words(Transport) {
   return {{{"infiniband", Transport::kInfiniBand}, {"roce", Transport::kRoce}, {"tcp", Transport::kTcp}}};
 }
