@@ -7,7 +7,7 @@
 //          dp (ZeRO 0-2) or dp.gather, dp.reduce (ZeRO-3)
 // Ignores  virtual stages, context and expert parallelism; scaling the gradients after the clip norm
 //          (fused into the update); loss scaling of fp16; checks for non-finite values
-// Tests    unit/planner_*_test, property/planner_property_test
+// Tests    unit/planner_*_test, property/planner_test
 #pragma once
 
 #include <string>
