@@ -58,14 +58,14 @@ void check_channel(Findings& f, std::int32_t from, std::int32_t to, const Channe
   }
   if (channel.sends.size() > pairs) {
     f.at(PlanFault::kMessageUnmatched, from, channel.sends[pairs],
-         fmt::format("stage {} sends {} messages to stage {}, which receives {}: nothing receives message {}", from,
-                     channel.sends.size(), to, channel.recvs.size(), pairs),
-         fmt::format("add a recv from stage {} to stage {}'s program, or drop the send", from, to));
+         fmt::format("nothing receives message {} from stage {} to stage {}: {} sent, {} received", pairs, from, to,
+                     channel.sends.size(), channel.recvs.size()),
+         fmt::format("add a recv from stage {} to the program of stage {}, or drop the send", from, to));
   } else if (channel.recvs.size() > pairs) {
     f.at(PlanFault::kMessageUnmatched, to, channel.recvs[pairs],
-         fmt::format("stage {} receives {} messages from stage {}, which sends {}: nothing sends message {}", to,
-                     channel.recvs.size(), from, channel.sends.size(), pairs),
-         fmt::format("add a send to stage {} to stage {}'s program, or drop the recv", to, from));
+         fmt::format("nothing sends message {} from stage {} to stage {}: {} received, {} sent", pairs, from, to,
+                     channel.recvs.size(), channel.sends.size()),
+         fmt::format("add a send to stage {} to the program of stage {}, or drop the recv", to, from));
   }
 }
 

@@ -7,6 +7,7 @@
 #include "sim/plan/check.hpp"
 #include "sim/plan/memory_timeline.hpp"
 #include "sim/plan/plan_file.hpp"
+#include "sim/plan/print.hpp"
 #include "tests/support/random_plan.hpp"
 
 using namespace stepcast;
@@ -65,7 +66,8 @@ TEST_CASE("plan file: mutated and truncated files give a plan or a UserError") {
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     CAPTURE(seed);
     Rng rng{seed, "fuzz"};
-    std::string text = to_file_text(test::random_plan(seed % 20));
+    const Plan whole = test::random_plan(seed % 20);
+    std::string text = to_file_text(whole);
     for (std::uint64_t edits = 1 + rng.below(4); edits > 0; --edits) text = mutated(std::move(text), rng);
     try {
       const Plan plan = from_file_text(text, "fuzz.plan");
@@ -74,6 +76,8 @@ TEST_CASE("plan file: mutated and truncated files give a plan or a UserError") {
         for (const Program& program : plan.programs) memory_timeline(program);
       }
       REQUIRE(from_file_text(to_file_text(plan), "again") == plan);
+      REQUIRE_FALSE(print_plan(plan).empty());
+      (void)diff(whole, plan);  // must end, whatever it finds
     } catch (const UserError& error) {
       ++refused;
       REQUIRE(std::string{error.what()}.starts_with("fuzz.plan:"));
@@ -81,6 +85,21 @@ TEST_CASE("plan file: mutated and truncated files give a plan or a UserError") {
   }
   CHECK(plans > 100);
   CHECK(refused > 1000);
+}
+
+TEST_CASE("plan diff: one lost instruction is the one difference") {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    CAPTURE(seed);
+    const Plan plan = test::random_plan(seed);
+    REQUIRE(diff(plan, plan).empty());
+    Plan other = plan;
+    Rng rng{seed, "lost"};
+    Program& program = other.programs[rng.below(other.programs.size())];
+    const std::uint64_t lost = rng.below(program.instructions.size());
+    program.instructions.erase(program.instructions.begin() + static_cast<std::ptrdiff_t>(lost));
+    CHECK(diff(plan, other).size() == 1);
+    CHECK(diff(other, plan).size() == 1);
+  }
 }
 
 TEST_SUITE_END();

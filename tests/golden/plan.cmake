@@ -1,0 +1,3 @@
+stepcast_test(plan_golden_test
+  SOURCES plan_test.cpp
+  DEPS stepcast::plan)
