@@ -63,7 +63,7 @@ std::string mutated(std::string text, Rng& rng) {
 TEST_CASE("plan file: mutated and truncated files give a plan or a UserError") {
   int plans = 0;
   int refused = 0;
-  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
     CAPTURE(seed);
     Rng rng{seed, "fuzz"};
     const Plan whole = test::random_plan(seed % 20);
@@ -83,8 +83,8 @@ TEST_CASE("plan file: mutated and truncated files give a plan or a UserError") {
       REQUIRE(std::string{error.what()}.starts_with("fuzz.plan:"));
     }
   }
-  CHECK(plans > 100);
-  CHECK(refused > 1000);
+  CHECK(plans > 50);
+  CHECK(refused > 500);
 }
 
 TEST_CASE("plan diff: one lost instruction is the one difference") {

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include <chrono>
+#include <ctime>
 
 #include "models/parallel/planner.hpp"
 #include "tests/support/plan_sums.hpp"
@@ -232,7 +232,7 @@ TEST_CASE("planner: Llama-3-405B is planned quickly and small") {
   s.sequence = 8192;
   s.global_batch = 2048;
   s.sequence_parallel = true;
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // processor time: other programs do not count
   for (const int zero : {0, 1, 2, 3}) {
     s.zero = zero;
     const plan::Plan plan = make_plan(shape, s);
@@ -240,10 +240,10 @@ TEST_CASE("planner: Llama-3-405B is planned quickly and small") {
     CHECK(plan.world_size() == 16384);
     for (const plan::Program& program : plan.programs) CHECK(program.instructions.size() < 200'000);
   }
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  MESSAGE("four plans in " << seconds.count() << " s");
+  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  MESSAGE("four plans in " << seconds << " s");
 #ifdef NDEBUG
-  CHECK(seconds.count() < 4 * 0.3);
+  CHECK(seconds < 4 * 0.3);
 #endif
 }
 
