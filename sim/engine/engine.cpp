@@ -123,6 +123,7 @@ StopReason Engine::run(TimePoint until, std::uint64_t max_events) {
 
 template <class Queue>
 StopReason Engine::run_loop(Queue& queue, TimePoint until, std::uint64_t max_events) {
+  const auto fetch = [this](std::uint32_t slot) { __builtin_prefetch(events_.data() + slot, 1); };
   for (std::uint64_t budget = max_events;;) {
     if (foreground_ == 0) {
       if (pending() == 0) {  // what is queued is cancelled: start afresh at now()
@@ -138,7 +139,7 @@ StopReason Engine::run_loop(Queue& queue, TimePoint until, std::uint64_t max_eve
     }
     if (budget == 0) return StopReason::kBudget;
 
-    const QueueNode node = queue.pop();
+    const QueueNode node = queue.pop(fetch);
     const Event event = events_[node.slot];
     free_slot(node.slot);
     if (event.state == State::kCancelled) {

@@ -24,7 +24,8 @@ class NaiveQueue {
 
   [[nodiscard]] std::int64_t next_time() const { return sorted_.back().node.time_ps; }
 
-  QueueNode pop() {
+  template <class Soon>
+  QueueNode pop(Soon&& /*soon*/) {
     const QueueNode node = sorted_.back().node;
     sorted_.pop_back();
     return node;

@@ -51,22 +51,27 @@ class RadixQueue {
   }
 
   // Removes the first node in (time, phase, insertion). Requires: !empty().
-  QueueNode pop() {
+  // Calls soon(slot) on nodes that will be popped shortly, so that the caller can fetch their data.
+  template <class Soon>
+  QueueNode pop(Soon&& soon) {
     --size_;
     if (instant_size_ == 0) {
       const std::size_t index = lowest_bucket();
       Bucket& bucket = bucket_[index];
       clear_bit(index);
       floor_ = bucket.min_time_ps;
-      if (bucket.head == bucket.tail && bucket.fill == 1) {  // alone: nothing to deal
+      if (bucket.count == 1) {  // alone: nothing to deal
         const QueueNode node = chunks_[bucket.head].nodes[0];
         release(bucket.head);
         bucket = {};
         return node;
       }
-      deal(bucket);
+      deal(bucket, soon);
     }
-    return pop_instant();
+    return pop_instant(soon);
+  }
+  QueueNode pop() {
+    return pop([](std::uint32_t) {});
   }
 
   // Forgets the floor. Requires: empty().
@@ -106,6 +111,10 @@ class RadixQueue {
   static constexpr unsigned kDigits = 1U << kDigitBits;
   static constexpr unsigned kLevels = (63 + kDigitBits - 1) / kDigitBits;  // times have 63 bits
   static constexpr std::uint32_t kChunkNodes = 15;
+  // A bucket this small is dealt to buckets of about one node that are popped next; their data, a
+  // cache line each, fit the first-level cache.
+  static constexpr std::uint32_t kSoon = 128;
+  static constexpr std::uint32_t kAhead = 5;  // nodes of a FIFO announced ahead
 
   struct alignas(64) Chunk {  // 256 bytes, four cache lines
     std::uint32_t next = kNone;
@@ -114,7 +123,8 @@ class RadixQueue {
   struct Bucket {
     std::uint32_t head = kNone;
     std::uint32_t tail = kNone;
-    std::uint32_t fill = 0;  // nodes in the tail chunk
+    std::uint32_t fill = 0;   // nodes in the tail chunk
+    std::uint32_t count = 0;  // nodes ever appended since it was empty
     std::int64_t min_time_ps = std::numeric_limits<std::int64_t>::max();
   };
 
@@ -155,23 +165,32 @@ class RadixQueue {
       bucket.fill = 0;
     }
     chunks_[bucket.tail].nodes[bucket.fill++] = node;
+    ++bucket.count;
     if (node.time_ps < bucket.min_time_ps) bucket.min_time_ps = node.time_ps;
   }
 
   // Moves all nodes of `bucket` to where they belong under the new floor, in order.
-  void deal(Bucket& bucket) {
+  template <class Soon>
+  void deal(Bucket& bucket, Soon& soon) {
     const Bucket from = bucket;
     bucket = {};
-    walk_and_release(from, 0, [this](QueueNode node) { place(node); });
+    const bool is_near = from.count <= kSoon;
+    walk_and_release(from, 0, [&](QueueNode node) {
+      if (is_near) soon(node.slot);
+      place(node);
+    });
   }
 
-  QueueNode pop_instant() {
+  template <class Soon>
+  QueueNode pop_instant(Soon& soon) {
     std::size_t word = 0;
     while (phases_[word] == 0) ++word;
     const std::size_t phase = word * 64 + static_cast<std::size_t>(std::countr_zero(phases_[word]));
     Bucket& fifo = fifo_[phase];
     std::uint32_t& read = read_[phase];
-    const QueueNode node = chunks_[fifo.head].nodes[read++];
+    const Chunk& chunk = chunks_[fifo.head];
+    if (read + kAhead < kChunkNodes) soon(chunk.nodes[read + kAhead].slot);  // maybe stale: harmless
+    const QueueNode node = chunk.nodes[read++];
     --instant_size_;
     if (fifo.head == fifo.tail && read == fifo.fill) {
       release(fifo.head);
@@ -212,14 +231,19 @@ class RadixQueue {
     std::uint32_t chunk = bucket.head;
     while (chunk != kNone) {
       const std::uint32_t end = chunk == bucket.tail ? bucket.fill : kChunkNodes;
-      for (std::uint32_t i = first; i < end; ++i) visit(chunks_[chunk].nodes[i]);  // may grow chunks_
       const std::uint32_t next = chunk == bucket.tail ? kNone : chunks_[chunk].next;
+      if (next != kNone) fetch(next);
+      for (std::uint32_t i = first; i < end; ++i) visit(chunks_[chunk].nodes[i]);  // may grow chunks_
       release(chunk);
       chunk = next;
       first = 0;
     }
   }
 
+  void fetch(std::uint32_t chunk) const {
+    const char* const line = reinterpret_cast<const char*>(chunks_.data() + chunk);
+    for (std::size_t offset = 0; offset < sizeof(Chunk); offset += 64) __builtin_prefetch(line + offset, 1);
+  }
   std::uint32_t acquire() {
     if (free_ == kNone) {
       chunks_.emplace_back();
