@@ -106,6 +106,7 @@ double KernelForecast::moe_seconds(const MoeCase& c, plan::Dtype dtype) const {
   const std::int64_t inter = std::max<std::int64_t>(1, c.intermediate / c.tensor_parallel);
   const std::int64_t up = (c.gated ? 2 : 1) * inter;
   const auto r = static_cast<double>(rows);
+  const auto choices = static_cast<double>(c.tokens * c.top_k);  // rows of the buffers: other ranks' stay empty
   return measured([&](const gpu::GpuModel& model) {
     const gpu::GpuParameters& p = model.parameters();
     const auto grouped = [&](std::int64_t n, std::int64_t k) {
@@ -116,8 +117,8 @@ double KernelForecast::moe_seconds(const MoeCase& c, plan::Dtype dtype) const {
     };
     // Sort tokens by expert (2 kernels) and gather; up, activation, down; weighted sum over the k choices.
     double seconds = 7 * fixed_seconds(model) + moved(2 * r * static_cast<double>(c.hidden));
-    seconds += grouped(up, c.hidden) + moved(r * static_cast<double>(up + inter)) + grouped(c.hidden, inter);
-    seconds += moved((r + static_cast<double>(c.tokens)) * static_cast<double>(c.hidden));
+    seconds += grouped(up, c.hidden) + moved(choices * static_cast<double>(up + inter)) + grouped(c.hidden, inter);
+    seconds += moved((choices + static_cast<double>(c.tokens)) * static_cast<double>(c.hidden));
     if (dtype == plan::Dtype::kFp8)
       seconds += 2 * fixed_seconds(model) + gpu::quantize_seconds(p, r * static_cast<double>(c.hidden + inter));
     return seconds;
