@@ -1,0 +1,64 @@
+// bench/bench_topology — builds a 16,384-GPU rail-clos fabric and routes 200,000 different pairs.
+// Floors (one core of a 2-core cloud machine): build 0.5 s, paths 0.5 s. One warm-up, five runs.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <vector>
+
+#include "sim/base/random.hpp"
+#include "tests/support/topology_hardware.hpp"
+#include "topologies/routing.hpp"
+
+namespace {
+
+using namespace stepcast;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void print_row(const char* name, std::array<double, 5> seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  std::printf("%s,%.4f,%.4f,%.4f\n", name, seconds[2], seconds.front(), seconds.back());
+}
+
+}  // namespace
+
+int main() {
+  constexpr std::uint32_t kNodes = 2048;
+  constexpr int kPaths = 200'000;
+  const topology::ClusterHardware box = topology::test::nvswitch_box();
+  const scenario::Cluster cluster = topology::test::cluster_of(kNodes, "rail-clos");
+  std::array<double, 5> build{}, prepare{}, route{};
+  double shares = 0.0;
+  for (std::size_t run = 0; run <= build.size(); ++run) {
+    auto start = std::chrono::steady_clock::now();
+    const topology::Fabric fabric = topology::build_fabric(box, cluster);
+    const double built = seconds_since(start);
+    start = std::chrono::steady_clock::now();
+    const topology::Router router{fabric};
+    const double prepared = seconds_since(start);
+    Rng rng{1, "bench-paths"};
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+    for (int i = 0; i < kPaths; ++i) {
+      pairs.emplace_back(static_cast<std::uint32_t>(rng.below(fabric.gpus.size())), static_cast<std::uint32_t>(rng.below(fabric.gpus.size())));
+    }
+    start = std::chrono::steady_clock::now();
+    for (const auto& [a, b] : pairs) shares += static_cast<double>(router.path(a, b).shares.size());
+    const double routed = seconds_since(start);
+    if (run == 0) {
+      std::fprintf(stderr, "%zu GPUs, %zu devices, %zu links, %zu bundles\n", fabric.gpus.size(), fabric.devices.size(),
+                   fabric.links.size(), fabric.bundles.size());
+      continue;
+    }
+    build[run - 1] = built;
+    prepare[run - 1] = prepared;
+    route[run - 1] = routed;
+  }
+  std::printf("what,median_s,min_s,max_s\n");
+  print_row("build 16384-GPU rail-clos", build);
+  print_row("router preparation", prepare);
+  print_row("200000 paths", route);
+  return shares > 0.0 ? 0 : 1;
+}

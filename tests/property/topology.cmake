@@ -1,0 +1,1 @@
+stepcast_test(topology_property_test SOURCES topology_property_test.cpp DEPS stepcast::topologies)

@@ -1,0 +1,159 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sim/base/random.hpp"
+#include "tests/support/topology_hardware.hpp"
+#include "topologies/routing.hpp"
+#include "topologies/spread.hpp"
+
+namespace stepcast::topology::test {
+
+namespace {
+
+constexpr std::array kPresets{"clos", "rail-clos", "rail-only", "clos-3tier", "rail-clos-3tier"};
+
+template <class T>
+const T& pick(Rng& rng, const std::vector<T>& choices) { return choices[rng.below(choices.size())]; }
+
+struct Sample {
+  ClusterHardware box;
+  scenario::Cluster cluster;
+  Fabric fabric;
+};
+
+// A small cluster of any make: nodes with and without NVSwitch, few or many NICs, odd oversubscriptions.
+Sample random_sample(std::uint64_t seed) {
+  Rng rng{seed, "fabric"};
+  Sample sample;
+  sample.box = rng.below(2) == 0 ? nvswitch_box() : pcie_box();
+  if (rng.below(4) == 0) sample.box.nic.transport = Transport::kTcp;
+  if (rng.below(4) == 0) sample.box.node.peer_to_peer = false;
+  sample.box.node.gpus_per_pcie_switch = pick<std::int64_t>(rng, {0, 1, 2, 4});
+  sample.box.gpus_per_node = 1 + static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(sample.box.node.gpus)));
+  // Rails that no spine joins are changed over NVLink, so a rail-only node needs one.
+  const bool nvlink = sample.box.gpu.scale_up.has_value() && sample.box.gpus_per_node == sample.box.node.gpus;
+  const char* preset = kPresets[rng.below(kPresets.size())];
+  if (std::string_view{preset} == "rail-only" && !nvlink) preset = "rail-clos";
+  sample.cluster = cluster_of(2 + static_cast<std::int64_t>(rng.below(20)), preset);
+  scenario::Fabric& options = *sample.cluster.fabric;
+  const bool rail_only = std::string_view{preset} == "rail-only";
+  options.nics_per_node = rail_only ? 8 : pick<std::int64_t>(rng, {1, 2, 4, 8, 16});
+  options.leaf_ports = pick<std::int64_t>(rng, {16, 20, 32});
+  options.oversubscription = pick<double>(rng, {1.0, 2.0, 3.0, 4.0, 0.5});
+  options.core_oversubscription = pick<double>(rng, {1.0, 2.0, 7.0});
+  if (std::string_view{preset} != "clos") options.nodes_per_pod = 2 + static_cast<std::int64_t>(rng.below(6));
+  sample.fabric = build_fabric(sample.box, sample.cluster);
+  return sample;
+}
+
+// What each device receives less what it sends on, a bundle's share spread evenly over its links.
+std::vector<double> balance(const Fabric& fabric, const Path& path) {
+  std::vector<double> net(fabric.devices.size(), 0.0);
+  for (const Path::Share& part : path.shares) {
+    const Bundle& bundle = fabric.bundles[part.bundle];
+    for (const LinkId id : bundle.links) {
+      const Link& link = fabric.links[id.index()];
+      net[link.from.index()] -= part.share / static_cast<double>(bundle.links.size());
+      net[link.to.index()] += part.share / static_cast<double>(bundle.links.size());
+    }
+  }
+  return net;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("property");
+
+// One unit leaves the sender, one reaches the receiver, and nothing is lost or made between: so the
+// shares on every cut sum to 1.
+TEST_CASE("topology: every pair has a path that conserves traffic") {
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    CAPTURE(seed);
+    const Sample sample = random_sample(seed);
+    const Fabric& fabric = sample.fabric;
+    CAPTURE(fabric.name);
+    const Router router{fabric};
+    Rng rng{seed, "pair"};
+    for (int trial = 0; trial < 40; ++trial) {
+      const auto a = static_cast<std::uint32_t>(rng.below(fabric.gpus.size()));
+      const auto b = static_cast<std::uint32_t>(rng.below(fabric.gpus.size()));
+      const auto nic = static_cast<std::uint32_t>(rng.below(32));
+      CAPTURE(a);
+      CAPTURE(b);
+      CAPTURE(nic);
+      for (const Path& path : {router.path(a, b), router.path_through_nic(a, b, nic)}) {
+        std::vector<double> net = balance(fabric, path);
+        if (a != b) {
+          net[fabric.gpus[a].index()] += 1.0;
+          net[fabric.gpus[b].index()] -= 1.0;
+        }
+        const double worst = std::abs(*std::max_element(net.begin(), net.end(), [](double x, double y) { return std::abs(x) < std::abs(y); }));
+        CHECK(worst < 1e-12);
+        CHECK(std::is_sorted(path.shares.begin(), path.shares.end(), [](const auto& x, const auto& y) { return x.bundle < y.bundle; }));
+      }
+    }
+  }
+}
+
+// Between two NICs the router's shortcut over leaves and groups equals even splitting by graph search,
+// and every bundle is loaded evenly over its links, which is what lets it act as one.
+TEST_CASE("topology: routes across the network agree with graph search") {
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    CAPTURE(seed);
+    const Sample sample = random_sample(seed);
+    const Fabric& fabric = sample.fabric;
+    CAPTURE(fabric.name);
+    const Router router{fabric};
+    Rng rng{seed, "nics"};
+    for (int trial = 0; trial < 10; ++trial) {
+      const auto node_a = static_cast<std::uint32_t>(rng.below(fabric.nodes));
+      const auto node_b = static_cast<std::uint32_t>(rng.below(fabric.nodes));
+      if (node_a == node_b) continue;
+      const auto nic = static_cast<std::uint32_t>(rng.below(fabric.nics_per_node()));
+      const Path path = router.path_through_nic(node_a * fabric.gpus_per_node, node_b * fabric.gpus_per_node, nic);
+      const DeviceId from{node_a * fabric.host.devices + fabric.host.nics[nic]};
+      const DeviceId to{node_b * fabric.host.devices + fabric.host.nics[nic]};
+      const std::optional<Spread> oracle = spread_evenly(fabric, fabric.devices.size(), fabric.links, LinkSet::kNotNvlink, from, to);
+      REQUIRE(oracle.has_value());
+      std::vector<double> expected(fabric.bundles.size(), 0.0);
+      for (std::size_t id = 0; id < fabric.links.size(); ++id) expected[fabric.links[id].bundle] += oracle->link_share[id];
+      for (std::size_t id = 0; id < fabric.links.size(); ++id) {
+        const Bundle& bundle = fabric.bundles[fabric.links[id].bundle];
+        REQUIRE(oracle->link_share[id] * static_cast<double>(bundle.links.size()) == doctest::Approx(expected[fabric.links[id].bundle]));
+      }
+      const std::uint32_t first_network = fabric.nodes * fabric.host.bundles;
+      std::vector<double> ours(fabric.bundles.size(), 0.0);
+      for (const Path::Share& part : path.shares) ours[part.bundle] = part.share;
+      for (std::uint32_t b = first_network; b < fabric.bundles.size(); ++b) REQUIRE(ours[b] == doctest::Approx(expected[b]));
+    }
+  }
+}
+
+TEST_CASE("topology: leaves and pods obey their oversubscription") {
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    CAPTURE(seed);
+    const Sample sample = random_sample(seed);
+    const Fabric& fabric = sample.fabric;
+    std::vector<double> down(fabric.leaves.size(), 0.0);
+    for (const Port& port : fabric.ports) down[port.leaf] += fabric.bundles[port.down].capacity.si();
+    const double fullest = *std::max_element(down.begin(), down.end());
+    std::vector<double> group_up(fabric.groups.size(), 0.0);
+    for (const Leaf& leaf : fabric.leaves) {
+      if (!leaf.up) continue;
+      const double up = fabric.bundles[*leaf.up].capacity.si();
+      CHECK(up * sample.cluster.fabric->oversubscription == doctest::Approx(fullest));
+      CHECK(fabric.bundles[*leaf.down].capacity.si() == doctest::Approx(up));
+      group_up[leaf.group] += up;
+    }
+    const double most = group_up.empty() ? 0.0 : *std::max_element(group_up.begin(), group_up.end());
+    for (const SpineGroup& group : fabric.groups)
+      if (group.up) CHECK(fabric.bundles[*group.up].capacity.si() * sample.cluster.fabric->core_oversubscription == doctest::Approx(most));
+  }
+}
+
+TEST_SUITE_END();
+
+}  // namespace stepcast::topology::test
