@@ -6,6 +6,7 @@
 
 #include "sim/base/random.hpp"
 #include "tests/support/topology_hardware.hpp"
+#include "topologies/bisection.hpp"
 #include "topologies/routing.hpp"
 #include "topologies/spread.hpp"
 
@@ -151,6 +152,19 @@ TEST_CASE("topology: leaves and pods obey their oversubscription") {
     const double most = group_up.empty() ? 0.0 : *std::max_element(group_up.begin(), group_up.end());
     for (const SpineGroup& group : fabric.groups)
       if (group.up) CHECK(fabric.bundles[*group.up].capacity.si() * sample.cluster.fabric->core_oversubscription == doctest::Approx(most));
+  }
+}
+
+// The tree of bundles gives the maximum flow of the device graph; capacities there are whole bytes.
+TEST_CASE("topology: bisection agrees with maximum flow") {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    CAPTURE(seed);
+    const Sample sample = random_sample(seed);
+    CAPTURE(sample.fabric.name);
+    const std::optional<Bisection> cut = bisection(sample.fabric);
+    REQUIRE(cut.has_value());
+    CHECK(cut->capacity.si() == doctest::Approx(bisection_by_max_flow(sample.fabric).si()).epsilon(1e-6));
+    CHECK(cut->fraction() <= 1.0 + 1e-12);
   }
 }
 
