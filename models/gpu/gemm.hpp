@@ -15,7 +15,7 @@
 // Valid    row- or column-major operands on tensor cores; checked for m 128 to 32768, n and k 512 to 51200
 // Ignores  a library that chooses worse than the best of its tiles; operand layouts; stream-k
 // Cost     O(tiles * splits) a shape, some 10 us: callers keep the answer per distinct kernel
-// Tests    unit/gpu_model_test, property/gpu_model_property_test, unit/kernel_tables_test
+// Tests    unit/gpu_model_test, property/gpu_model_property_test, diff/gpu_kernels_test
 #pragma once
 
 #include <span>

@@ -5,7 +5,7 @@
 // Source   (1) roofline: Williams, Waterman, Patterson, CACM 52(4) 2009
 // Valid    one kernel alone on the GPU with its inputs in device memory
 // Ignores  clock changes (power model), kernels that run at the same time, TLB misses
-// Tests    unit/gpu_model_test, property/gpu_model_property_test, diff/kernel_tables_test
+// Tests    unit/gpu_model_test, property/gpu_model_property_test, diff/gpu_kernels_test
 #pragma once
 
 #include "models/gpu/gpu_parameters.hpp"
