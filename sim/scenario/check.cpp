@@ -89,12 +89,14 @@ class Checks {
           fmt::format("one of clos, clos-3tier, rail-clos for {} nodes ({})", cluster.nodes, where_.cite("cluster.nodes")),
           preset);
     }
-    for (const char* key : {"cluster.fabric.nodes_per_pod", "cluster.fabric.core_oversubscription"}) {
-      if (where_.given(key) && preset != "clos-3tier") {
-        add(key, "has no meaning in this fabric",
-            fmt::format("preset: clos-3tier ({}), or no such key", where_.cite("cluster.fabric.preset")), preset);
-      }
-    }
+    if (preset == "clos-3tier") return;
+    const auto no_meaning = [&](const char* key, bool says_something) {
+      if (!says_something) return;
+      add(key, "has no meaning in this fabric",
+          fmt::format("preset: clos-3tier ({}), or no such key", where_.cite("cluster.fabric.preset")), preset);
+    };
+    no_meaning("cluster.fabric.nodes_per_pod", cluster.fabric->nodes_per_pod.has_value());
+    no_meaning("cluster.fabric.core_oversubscription", cluster.fabric->core_oversubscription != 1.0);
   }
 
   void not_modelled() {
@@ -195,8 +197,9 @@ void check_worker_count(const Scenario& scenario, const Positions& where, std::i
   }
   diagnostics.add(where.error(
       blamed, "the workers do not match the GPUs",
-      fmt::format("tp x pp x dp x cp = {} = {} nodes ({}) x {} GPUs ({})", gpus, scenario.cluster.nodes,
-                  where.cite("cluster.nodes"), gpus_per_node, origin),
+      fmt::format("tp x pp x dp x cp = {} = {} node{} ({}) x {} GPU{} ({})", gpus, scenario.cluster.nodes,
+                  scenario.cluster.nodes == 1 ? "" : "s", where.cite("cluster.nodes"), gpus_per_node,
+                  gpus_per_node == 1 ? "" : "s", origin),
       fmt::format("{:.0f} = tp {} ({}) x pp {} ({}) x dp {} ({}) x cp {} ({})", workers, p.tp, where.cite("parallel.tp"),
                   p.pp, where.cite("parallel.pp"), p.dp, where.cite("parallel.dp"), p.cp, where.cite("parallel.cp")),
       hint));

@@ -14,7 +14,7 @@ namespace stepcast::scenario {
 // Every combination that cannot be, or is not modelled in this version. Each names both keys.
 void check_scenario(const Scenario& scenario, const Positions& where, Diagnostics& diagnostics);
 
-// tp x pp x dp x cp x ep-independent worker count against the cluster. `origin` says where the GPUs
+// tp x pp x dp x cp workers against the GPUs of the cluster. `origin` says where the GPUs
 // a node come from: "cluster.gpus_per_node, line 4" or "dgx-h100".
 void check_worker_count(const Scenario& scenario, const Positions& where, std::int64_t gpus_per_node,
                         const std::string& origin, Diagnostics& diagnostics);

@@ -23,7 +23,7 @@ struct Fabric {
     v.key("preset", preset,
           "Shape of the network: rail-clos (GPU i of every node on leaf i), clos (two tiers), clos-3tier, none.",
           words({"rail-clos", "clos", "clos-3tier", "none"}));
-    v.key("nic", nic, "Network card of the catalogue. Default: the node's own.", not_empty().example("ib-ndr-400"));
+    v.key("nic", nic, "Network card of the catalogue. Default: the node's own.", not_empty().example("ib-ndr-400").in_starter());
     v.key("nics_per_node", nics_per_node, "Network cards in a node. Default: the node's own.",
           between(1, 1024).example("8"));
     v.key("oversubscription", oversubscription, "Down-link over up-link capacity of a leaf switch; 1 is none.",

@@ -10,6 +10,7 @@
 
 #include "sim/base/file.hpp"
 #include "sim/scenario/check.hpp"
+#include "sim/scenario/hints.hpp"
 #include "sim/scenario/overlay.hpp"
 #include "sim/scenario/read.hpp"
 #include "sim/scenario/yaml.hpp"
@@ -38,6 +39,15 @@ Reading read_scenario(const Node& tree, const std::string& path) {
   out.loaded.where = Positions{tree};
   if (diagnostics.empty()) check_scenario(out.loaded.scenario, out.loaded.where, diagnostics);
   out.mistakes.assign(diagnostics.list().begin(), diagnostics.list().end());
+  // A key in the wrong place, or under another name, is one mistake, not an unknown and a missing key.
+  std::set<std::string> meant;
+  for (Diagnostic& d : out.mistakes) {
+    if (d.problem != kUnknownKey || !d.hint.empty()) continue;
+    KeyHint hint = hint_for_key(d.path.substr(d.path.rfind('.') + 1));
+    d.hint = std::move(hint.text);
+    meant.insert(hint.paths.begin(), hint.paths.end());
+  }
+  std::erase_if(out.mistakes, [&](const Diagnostic& d) { return d.problem == kMissingKey && meant.contains(d.path); });
   Scenario& s = out.loaded.scenario;
   if (s.model.hf) s.model.hf = resolve_path(*s.model.hf, path);
   if (s.profile) s.profile = resolve_path(*s.profile, path);
@@ -68,7 +78,7 @@ std::optional<std::string> variant_name(const Node& item, const std::string& pat
   }
   const std::string name_path = child_path(path, "name");
   const Entry* name = item.find("name");
-  if (name == nullptr) return refuse(item.at, name_path, "missing key", "What the variant is called in tables.");
+  if (name == nullptr) return refuse(item.at, name_path, kMissingKey, "What the variant is called in tables.");
   std::string text;
   if (!read_value(name->value, Place{name->key_at, name_path}, not_empty(), diagnostics, text)) return std::nullopt;
   if (!taken.insert(text).second) {

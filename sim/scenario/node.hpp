@@ -20,6 +20,7 @@ struct Node {
   NodeKind kind = NodeKind::kNothing;
   std::string scalar;          // text of a scalar, quotes and escapes resolved
   bool quoted = false;         // was in quotes or a block scalar: never a number
+  bool refused = false;        // an error has been reported for it: readers pass over it
   std::vector<Node> items;     // of a list
   std::vector<Entry> entries;  // of a mapping, in the file's order
   SourcePosition at;           // of the value; errors name the key's position where there is one

@@ -1,5 +1,6 @@
 #include "sim/scenario/overlay.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -41,6 +42,10 @@ std::optional<std::vector<Step>> parse_path(const std::string& path) {
 }  // namespace
 
 void apply_set(Node& root, const std::string& assignment, Diagnostics& diagnostics) {
+  if (std::any_of(assignment.begin(), assignment.end(), [](unsigned char c) { return c < 0x20 && c != '\n' && c != '\t'; })) {
+    diagnostics.add({.where = {"--set", 0, 0}, .problem = "a control character in a key or value"});
+    return;
+  }
   const std::string source = "--set " + assignment;
   const SourcePosition here{source, 0, 0};
   const std::size_t equals = assignment.find('=');

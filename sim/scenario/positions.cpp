@@ -49,4 +49,9 @@ Diagnostic Positions::error(const std::string& path, std::string problem, std::s
           .hint = std::move(hint)};
 }
 
+Diagnostic Positions::located(Diagnostic diagnostic) const {
+  if (diagnostic.where.file.empty()) diagnostic.where = of(diagnostic.path);
+  return diagnostic;
+}
+
 }  // namespace stepcast::scenario

@@ -29,6 +29,9 @@ class Positions {
   [[nodiscard]] Diagnostic error(const std::string& path, std::string problem, std::string expected = {},
                                  std::string got = {}, std::string hint = {}) const;
 
+  // An error that knows its key's path but no position, as the catalogue and the planner raise them.
+  [[nodiscard]] Diagnostic located(Diagnostic diagnostic) const;
+
  private:
   void add(const Node& node, const std::string& path);
 

@@ -76,10 +76,24 @@ std::optional<double> read_bare_number(const Node& node, const Place& place, con
   return std::nullopt;
 }
 
+// Capital letters aside first: TP is tp, not cp.
+std::optional<std::string> nearest_key(const std::string& word, const std::vector<std::string>& keys) {
+  const auto lower = [](std::string text) {
+    for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    return text;
+  };
+  for (const std::string& key : keys) {
+    if (lower(key) == lower(word)) return key;
+  }
+  return nearest_word(word, keys);
+}
+
 }  // namespace
 
 void wrong_kind(const Node& node, const Place& place, const std::string& expected, Diagnostics& diagnostics) {
-  refuse(place, node.kind == NodeKind::kNothing ? "no value" : "wrong kind of value", expected, describe_node(node), {},
+  if (node.refused) return;
+  refuse(place, node.kind == NodeKind::kNothing ? "no value" : "wrong kind of value", expected, describe_node(node),
+         expected == kSection && node.kind == NodeKind::kScalar ? "its keys follow, indented, as 'key: value'" : "",
          diagnostics);
 }
 
@@ -217,7 +231,7 @@ std::optional<std::size_t> read_word(const Node& node, const Place& place, Diagn
   const auto found = std::find(candidates.begin(), candidates.end(), node.scalar);
   if (found != candidates.end()) return static_cast<std::size_t>(found - candidates.begin());
   const auto near = nearest_word(node.scalar, candidates);
-  refuse(place, "unknown word", one_of(candidates), describe_node(node),
+  refuse(place, "unknown word", candidates.size() == 1 ? candidates.front() : one_of(candidates), describe_node(node),
          near ? fmt::format("did you mean '{}'?", *near) : "", diagnostics);
   return std::nullopt;
 }
@@ -229,20 +243,25 @@ void MappingReader::finish() {
   }
   for (const Entry& entry : mapping_.entries) {
     if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
-    const auto near = nearest_word(entry.key, absent);
+    const auto near = nearest_key(entry.key, absent);
+    std::string hint;
     if (near) {
       std::erase_if(missing_, [&](const Missing& m) { return m.key == *near; });
+      hint = fmt::format("did you mean '{}'?", *near);
+    } else if (const auto given = nearest_key(entry.key, known_)) {
+      const int line = mapping_.find(*given)->key_at.line;
+      hint = fmt::format("did you mean '{}', which is also given{}?", *given, line > 0 ? fmt::format(" (line {})", line) : "");
     }
     diagnostics_.add({.where = entry.key_at,
                       .path = child_path(place_.path, entry.key),
-                      .problem = "unknown key",
+                      .problem = kUnknownKey,
                       .expected = one_of(known_),
-                      .hint = near ? fmt::format("did you mean '{}'?", *near) : ""});
+                      .hint = std::move(hint)});
   }
   for (const Missing& m : missing_) {
     diagnostics_.add({.where = place_.where,
                       .path = child_path(place_.path, m.key),
-                      .problem = "missing key",
+                      .problem = kMissingKey,
                       .expected = m.sentence});
   }
 }

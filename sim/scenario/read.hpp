@@ -25,6 +25,10 @@ struct Place {
   std::string path;
 };
 
+inline constexpr const char* kUnknownKey = "unknown key";
+inline constexpr const char* kMissingKey = "missing key";
+inline constexpr const char* kSection = "a mapping";
+
 // Scalars. Each adds at most one diagnostic and leaves `out` alone when the value is refused.
 bool read_value(const Node&, const Place&, const Rule&, Diagnostics&, std::int64_t& out);
 bool read_value(const Node&, const Place&, const Rule&, Diagnostics&, std::int32_t& out);
@@ -131,8 +135,9 @@ bool read_value(const Node& node, const Place& place, const Rule& rule, Diagnost
     return good;
   } else {
     // A struct. A section with nothing in it is one whose keys are all commented out.
+    if (node.refused) return false;
     if (node.kind != NodeKind::kMapping && node.kind != NodeKind::kNothing) {
-      wrong_kind(node, place, IsFigure<T> ? "a mapping {value, basis, source}" : "a mapping", diagnostics);
+      wrong_kind(node, place, IsFigure<T> ? "a mapping {value, basis, source}" : kSection, diagnostics);
       return false;
     }
     const std::size_t before = diagnostics.list().size();

@@ -1,5 +1,6 @@
 #include "sim/scenario/yaml.hpp"
 
+#include <algorithm>
 #include <array>
 #include <sstream>
 #include <string_view>
@@ -20,13 +21,59 @@ SourcePosition position_of(const std::string& source, const YAML::Mark& mark, bo
   return {source, mark.line + 1, mark.column + 1};
 }
 
+bool has_control_character(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 && c != '\n' && c != '\t'; });
+}
+
+// The text by line, for what the parser does not tell.
+class SourceLines {
+ public:
+  explicit SourceLines(const std::string& text) : text_{text} {
+    starts_.push_back(0);
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (text[i] == '\n') starts_.push_back(i + 1);
+    }
+  }
+
+  // 0-based, as the parser counts. Empty past the end.
+  [[nodiscard]] std::string_view line(int number) const {
+    const auto index = static_cast<std::size_t>(number);
+    if (number < 0 || index >= starts_.size()) return {};
+    const std::string_view rest = std::string_view{text_}.substr(starts_[index]);
+    return rest.substr(0, rest.find('\n'));
+  }
+
+  // The parser takes a text whose quote never closes as one that ends with the file.
+  [[nodiscard]] bool closes_quote(const YAML::Mark& mark) const {
+    const auto index = static_cast<std::size_t>(mark.line);
+    if (mark.is_null() || index >= starts_.size()) return true;
+    const std::size_t open = starts_[index] + static_cast<std::size_t>(mark.column);
+    if (open >= text_.size() || (text_[open] != '"' && text_[open] != '\'')) return true;
+    const char quote = text_[open];
+    for (std::size_t i = open + 1; i < text_.size(); ++i) {
+      if (quote == '"' && text_[i] == '\\') {
+        ++i;
+      } else if (text_[i] == quote) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  const std::string& text_;
+  std::vector<std::size_t> starts_;
+};
+
 // Builds the tree from the parser's events. After an error it keeps going with the rest.
 class TreeBuilder final : public YAML::EventHandler {
  public:
-  TreeBuilder(const std::string& source, bool whole, Diagnostics& diagnostics)
-      : source_{source}, whole_{whole}, diagnostics_{diagnostics} {}
+  TreeBuilder(const SourceLines& lines, const std::string& source, bool whole, Diagnostics& diagnostics)
+      : lines_{lines}, source_{source}, whole_{whole}, diagnostics_{diagnostics} {}
 
   [[nodiscard]] Node take_root() { return std::move(root_); }
+  // The rest of the text was swallowed: nothing else in it can be judged.
+  [[nodiscard]] bool broken() const { return broken_; }
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
@@ -40,6 +87,7 @@ class TreeBuilder final : public YAML::EventHandler {
     refuse(mark, "references to other values (*name) are not supported", "write the value out here");
     Node node;
     node.at = at(mark);
+    node.refused = true;
     place(std::move(node), mark);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -49,7 +97,15 @@ class TreeBuilder final : public YAML::EventHandler {
     Node node;
     node.kind = NodeKind::kScalar;
     node.scalar = value;
-    node.quoted = tag == "!";
+    if (has_control_character(value)) {
+      refuse(mark, "a control character in text", "remove it");
+      node = refused_node();
+    } else if (tag == "!" && !lines_.closes_quote(mark)) {
+      refuse(mark, "a quoted text is never closed", "add the closing quote");
+      broken_ = true;
+      node = refused_node();
+    }
+    node.quoted = tag == "!" && !node.refused;
     node.at = at(mark);
     place(std::move(node), mark);
   }
@@ -85,6 +141,11 @@ class TreeBuilder final : public YAML::EventHandler {
     return top.have_key ? child_path(top.path, top.key) : top.path;
   }
 
+  static Node refused_node() {
+    Node node;
+    node.refused = true;
+    return node;
+  }
   void refuse(const YAML::Mark& mark, std::string problem, std::string hint = {}) {
     diagnostics_.add({.where = at(mark), .path = next_path(), .problem = std::move(problem), .hint = std::move(hint)});
   }
@@ -95,7 +156,9 @@ class TreeBuilder final : public YAML::EventHandler {
   }
   void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
     if (!tag.empty() && tag != "?" && tag != "!") {
-      refuse(mark, "type tags (" + tag + ") are not supported", "remove the tag; the key decides the type");
+      constexpr std::string_view kCore = "tag:yaml.org,2002:";
+      const std::string written = tag.starts_with(kCore) ? "!!" + tag.substr(kCore.size()) : tag;
+      refuse(mark, "type tags (" + written + ") are not supported", "remove the tag; the key decides the type");
     }
   }
 
@@ -134,7 +197,9 @@ class TreeBuilder final : public YAML::EventHandler {
   void take_key(Frame& top, const Node& node, const YAML::Mark& mark) {
     top.drop_value = false;
     if (node.kind != NodeKind::kScalar) {
-      refuse(mark, "a key must be a word", node.kind == NodeKind::kNothing ? "" : "put quotes around the value");
+      if (!node.refused) {
+        refuse(mark, "a key must be a word", node.kind == NodeKind::kNothing ? "" : "put quotes around the value");
+      }
       top.key = "?";
       top.drop_value = true;
     } else {
@@ -155,11 +220,13 @@ class TreeBuilder final : public YAML::EventHandler {
     top.have_key = true;
   }
 
+  const SourceLines& lines_;
   const std::string& source_;
   bool whole_;
   Diagnostics& diagnostics_;
   std::vector<Frame> frames_;
   Node root_;
+  bool broken_ = false;
 };
 
 struct PlainWords {
@@ -188,7 +255,23 @@ constexpr std::array<PlainWords, 16> kPlainWords{{
     {"bad indentation", "the indentation does not fit", ""},
 }};
 
-Diagnostic syntax_error(const YAML::Exception& error, const std::string& source, bool whole) {
+Diagnostic syntax_error(const YAML::Exception& error, const SourceLines& lines, const std::string& source, bool whole) {
+  if (!whole && !error.mark.is_null()) {
+    // Two mistakes that the parser calls something else.
+    const std::string_view line = lines.line(error.mark.line);
+    const std::size_t indent = std::min(line.find_first_not_of(" \t"), line.size());
+    if (const std::size_t tab = line.substr(0, indent).find('\t'); tab != std::string_view::npos) {
+      return {.where = {source, error.mark.line + 1, static_cast<int>(tab) + 1},
+              .problem = "tabs cannot indent",
+              .hint = "use spaces"};
+    }
+    const std::string_view before = line.substr(0, static_cast<std::size_t>(error.mark.column));
+    if (error.msg.starts_with("illegal map value") && before.find(':') == std::string_view::npos) {
+      return {.where = {source, error.mark.line + 1, static_cast<int>(indent) + 1},
+              .problem = "a key is not expected here",
+              .hint = "check the indentation of this line and of the one above"};
+    }
+  }
   Diagnostic d{.where = position_of(source, error.mark, whole), .problem = "not readable as YAML: " + error.msg};
   for (const PlainWords& words : kPlainWords) {
     if (error.msg.starts_with(words.vocabulary)) {
@@ -205,14 +288,16 @@ std::optional<Node> parse(const std::string& text, const std::string& source, bo
     diagnostics.add({.where = {source, 0, 0}, .problem = "not a text file", .expected = "YAML in UTF-8"});
     return std::nullopt;
   }
+  const SourceLines lines{text};
   try {
     std::istringstream in{text};
     YAML::Parser parser{in};
-    TreeBuilder builder{source, whole, diagnostics};
+    TreeBuilder builder{lines, source, whole, diagnostics};
     if (!parser.HandleNextDocument(builder)) return Node{.at = {source, 0, 0}};
+    if (builder.broken()) return std::nullopt;
     Node root = builder.take_root();
     Diagnostics ignored;
-    TreeBuilder second{source, whole, ignored};
+    TreeBuilder second{lines, source, whole, ignored};
     if (parser.HandleNextDocument(second)) {
       diagnostics.add({.where = second.take_root().at,
                        .problem = "a second document",
@@ -221,7 +306,7 @@ std::optional<Node> parse(const std::string& text, const std::string& source, bo
     }
     return root;
   } catch (const YAML::Exception& error) {
-    diagnostics.add(syntax_error(error, source, whole));
+    diagnostics.add(syntax_error(error, lines, source, whole));
     return std::nullopt;
   }
 }
