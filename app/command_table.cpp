@@ -5,6 +5,15 @@ namespace stepcast::app {
 
 std::vector<Command> command_table() {
   std::vector<Command> table;
+  table.push_back(simulate_command());
+  table.push_back(compare_command());
+  table.push_back(memory_command());
+  table.push_back(plan_command());
+  table.push_back(topology_command());
+  table.push_back(validate_command());
+  table.push_back(list_command());
+  table.push_back(init_command());
+  table.push_back(schema_command());
   table.push_back(completion_command());
   table.push_back(man_command());
   return table;

@@ -35,9 +35,12 @@ std::size_t display_width(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
+// "12.3", "-", "3.21 ms", "400 Gb/s d": a number, perhaps its unit, perhaps a mark.
 bool looks_numeric(std::string_view cell) {
+  if (cell == "-") return true;
   if (!cell.empty() && (cell[0] == '-' || cell[0] == '+')) cell.remove_prefix(1);
-  return cell == "-" || (!cell.empty() && std::isdigit(static_cast<unsigned char>(cell[0])) != 0);
+  return !cell.empty() && std::isdigit(static_cast<unsigned char>(cell[0])) != 0 &&
+         std::count(cell.begin(), cell.end(), ' ') <= 2;
 }
 
 }  // namespace

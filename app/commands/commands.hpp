@@ -5,6 +5,15 @@
 
 namespace stepcast::app {
 
+Command simulate_command();
+Command compare_command();
+Command memory_command();
+Command plan_command();
+Command topology_command();
+Command validate_command();
+Command list_command();
+Command schema_command();
+Command init_command();
 Command completion_command();
 Command man_command();
 

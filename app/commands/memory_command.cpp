@@ -1,0 +1,60 @@
+// `stepcast memory`: who holds how much of what, and whether it fits.
+#include <fmt/format.h>
+
+#include "app/commands/commands.hpp"
+#include "app/commands/common_options.hpp"
+#include "app/forecast_json.hpp"
+#include "app/forecast_text.hpp"
+#include "sim/base/text.hpp"
+
+namespace stepcast::app {
+namespace {
+
+OptionList memory_options() {
+  OptionList options;
+  add_scenario_options(options);
+  add_output_options(options);
+  return options;
+}
+
+nlohmann::ordered_json to_json(const Forecast& f) {
+  nlohmann::ordered_json json;
+  json["name"] = f.scenario.name;
+  json["fits"] = f.fits();
+  json["device_memory_bytes"] = f.device_memory.count();
+  json["device_memory_peak_bytes"] = f.worst_memory().total.count();
+  json["headroom_bytes"] = (f.device_memory - f.worst_memory().total).count();
+  json["worst"] = describe_peak(f, f.worst_memory());
+  json["stages"] = memory_json(f);
+  return json;
+}
+
+std::string verdict(const Forecast& f) {
+  if (!f.fits()) return out_of_memory_text(f);
+  return fmt::format("fits: {} is the fullest, with {} of {} left\n", describe_peak(f, f.worst_memory()),
+                     human_bytes(f.device_memory - f.worst_memory().total), human_bytes(f.device_memory));
+}
+
+Status memory(const Invocation& invocation, Session& session) {
+  const scenario::Loaded loaded = scenario::load_scenario(invocation.operands[0], assignments(invocation));
+  const Forecast f = forecast(prepare(load_shelf(session.data), loaded), {});
+  write_json(invocation, json_text(to_json(f)));
+  print_text(invocation, fmt::format("{}\n\nPeak device memory of one worker of each stage, in GiB\n{}\n{}",
+                                     paint(session.terminal, Tone::kStrong, f.scenario.name),
+                                     memory_text(f, session.terminal), verdict(f)));
+  return f.fits() ? Status::kDone : Status::kAnswerIsNo;
+}
+
+}  // namespace
+
+Command memory_command() {
+  return {.name = "memory",
+          .summary = "peak memory of each worker by category, and whether it fits",
+          .operands = {.usage = "SCENARIO.yaml", .min = 1, .max = 1},
+          .details = "Peaks are read off the plan's buffers through a model of the caching allocator. Exits 1 when a "
+                     "worker does not fit, naming the worker, the instruction and the largest categories.",
+          .options = memory_options(),
+          .run = memory};
+}
+
+}  // namespace stepcast::app

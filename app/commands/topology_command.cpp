@@ -1,0 +1,132 @@
+// `stepcast topology`: the fabric of a scenario's cluster, or of a file that has only a cluster.
+#include <fmt/format.h>
+
+#include "app/commands/commands.hpp"
+#include "app/commands/common_options.hpp"
+#include "app/forecast_json.hpp"
+#include "app/hardware_shelf.hpp"
+#include "sim/base/file.hpp"
+#include "sim/base/text.hpp"
+#include "sim/scenario/overlay.hpp"
+#include "sim/scenario/read.hpp"
+#include "topologies/bisection.hpp"
+#include "topologies/inventory.hpp"
+#include "topologies/picture.hpp"
+#include "topologies/routing.hpp"
+
+namespace stepcast::app {
+namespace {
+
+namespace po = boost::program_options;
+
+// A file about the cluster alone.
+struct ClusterFile {
+  std::int64_t schema = 1;
+  std::string name = "cluster";
+  scenario::Cluster cluster;
+  template <class V>
+  void visit(V& v) {
+    v.key("schema", schema, "Version of this file format.", scenario::only_version(1));
+    v.key("name", name, "What the cluster is called.", scenario::not_empty());
+    v.key("cluster", cluster, "The machine.", scenario::required());
+  }
+};
+
+scenario::Loaded load(const std::string& file, const std::vector<std::string>& sets) {
+  Diagnostics problems;
+  auto root = scenario::parse_yaml(read_file(file), file, problems);
+  problems.throw_if_any();
+  if (!root || root->find("model") != nullptr) return scenario::load_scenario(file, sets);
+  for (const std::string& set : sets) scenario::apply_set(*root, set, problems);
+  const ClusterFile read = scenario::read_tree<ClusterFile>(*root, problems);
+  problems.throw_if_any();
+  scenario::Loaded loaded;
+  loaded.scenario.name = read.name;
+  loaded.scenario.cluster = read.cluster;
+  loaded.where = scenario::Positions{*root};
+  return loaded;
+}
+
+OptionList topology_options() {
+  OptionList options;
+  options.add_options()
+      ("set", po::value<std::vector<std::string>>()->value_name("KEY=VALUE"),
+       "change one key, e.g. cluster.nodes=16; may be repeated")
+      ("svg", po::value<std::string>()->value_name("FILE"), "draw the fabric");
+  add_output_options(options);
+  return options;
+}
+
+std::string report(const topology::Fabric& fabric, const topology::Router& router, const std::string& name,
+                   const Terminal& terminal) {
+  std::string text = paint(terminal, Tone::kStrong, name) + fmt::format("\n{}\n\n", fabric.name);
+  text += topology::inventory_text(topology::take_inventory(fabric));
+  if (const auto cut = topology::bisection(fabric)) {
+    text += fmt::format("\nbisection: {} from the first {} nodes to the rest, {:.0f} % of what their NICs could send\n",
+                        human_bit_rate(cut->capacity), cut->first_half, 100 * cut->fraction());
+  }
+  for (const topology::PathExample& example : topology::example_paths(fabric, router)) {
+    text += '\n' + topology::path_text(fabric, example);
+  }
+  for (const std::string& note : fabric.notes) text += "\nnote: " + note + '\n';
+  return text;
+}
+
+nlohmann::ordered_json path_json(const topology::Fabric& fabric, const topology::PathExample& example) {
+  nlohmann::ordered_json path{{"what", example.what}, {"from", example.from}, {"to", example.to},
+                              {"latency_s", exact_seconds(example.path.latency)}, {"switches", example.path.switch_hops}};
+  for (const auto& share : example.path.shares) {
+    path["bundles"].push_back({{"name", topology::bundle_name(fabric, share.bundle)}, {"share", share.share},
+                               {"capacity_bytes_per_s", fabric.bundles[share.bundle].capacity.si()}});
+  }
+  return path;
+}
+
+nlohmann::ordered_json to_json(const topology::Fabric& fabric, const topology::Router& router, const std::string& name) {
+  const topology::Inventory inventory = topology::take_inventory(fabric);
+  nlohmann::ordered_json json;
+  json["name"] = name;
+  json["fabric"] = fabric.name;
+  json["nodes"] = fabric.nodes;
+  json["gpus"] = fabric.gpus.size();
+  for (const topology::DeviceCount& device : inventory.devices) {
+    json["devices"][std::string{topology::device_kind_name(device.kind)}] = device.count;
+  }
+  for (const topology::LinkCount& link : inventory.links) {
+    json["links"].push_back({{"kind", topology::link_kind_name(link.kind)}, {"from", topology::device_kind_name(link.from)},
+                             {"to", topology::device_kind_name(link.to)}, {"count", link.count},
+                             {"rate_bytes_per_s", link.rate.si()}, {"efficiency", link.efficiency},
+                             {"latency_s", exact_seconds(link.latency)}});
+  }
+  const auto cut = topology::bisection(fabric);
+  json["bisection_bytes_per_s"] = cut ? nlohmann::ordered_json(cut->capacity.si()) : nlohmann::ordered_json(nullptr);
+  json["bisection_fraction"] = cut ? nlohmann::ordered_json(cut->fraction()) : nlohmann::ordered_json(nullptr);
+  for (const topology::PathExample& example : topology::example_paths(fabric, router)) {
+    json["paths"].push_back(path_json(fabric, example));
+  }
+  return json;
+}
+
+Status run_topology(const Invocation& invocation, Session& session) {
+  const scenario::Loaded loaded = load(invocation.operands[0], invocation.list("set"));
+  const topology::ClusterHardware hardware = pick_hardware(load_catalogue(session.data), loaded);
+  const topology::Fabric fabric = lay_fabric(hardware, loaded);
+  const topology::Router router{fabric};
+  write_json(invocation, json_text(to_json(fabric, router, loaded.scenario.name)));
+  if (const auto file = invocation.text("svg")) write_file(*file, topology::draw_fabric(fabric));
+  print_text(invocation, report(fabric, router, loaded.scenario.name, session.terminal));
+  return Status::kDone;
+}
+
+}  // namespace
+
+Command topology_command() {
+  return {.name = "topology",
+          .summary = "inventory, bisection, paths and picture of a cluster",
+          .operands = {.usage = "FILE.yaml", .min = 1, .max = 1},
+          .details = "FILE is a scenario, or a file with only a cluster: section.",
+          .options = topology_options(),
+          .run = run_topology};
+}
+
+}  // namespace stepcast::app

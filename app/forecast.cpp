@@ -1,0 +1,120 @@
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "app/evidence.hpp"
+#include "app/setup.hpp"
+#include "calibration/gpu_parameters.hpp"
+#include "models/collective/communicator_memory.hpp"
+#include "models/gpu/gpu_model.hpp"
+#include "sim/base/diagnostic.hpp"
+#include "sim/base/text.hpp"
+#include "sim/run/simulator.hpp"
+#include "topologies/routing.hpp"
+
+namespace stepcast::app {
+namespace {
+
+// NCCL's usual choice within an NVSwitch box; the scenario's communication.channels overrides it.
+constexpr std::int64_t kUsualChannels = 16;
+
+std::int64_t communicators_of(const plan::Plan& plan) {
+  // One communicator a group that has more than one member.
+  std::int64_t count = 0;
+  for (const plan::Group& group : plan.groups) {
+    std::int64_t size = 1;
+    for (const plan::Axis axis : group.axes) size *= plan.degrees[axis];
+    if (size > 1) ++count;
+  }
+  return count;
+}
+
+run::Machine machine_of(const Setup& setup, const topology::Fabric& fabric, const topology::Router& router,
+                        const gpu::GpuModel& model) {
+  const scenario::Communication& communication = setup.scenario.communication;
+  std::optional<collective::Algorithm> forced;
+  if (communication.algorithm == scenario::CollectiveAlgorithm::kRing) forced = collective::Algorithm::kRing;
+  if (communication.algorithm == scenario::CollectiveAlgorithm::kTree) forced = collective::Algorithm::kTree;
+  const std::int64_t channels = communication.channels.value_or(kUsualChannels);
+  return {.fabric = fabric,
+          .router = router,
+          .gpu = model,
+          .collectives = {},
+          .forced_algorithm = forced,
+          .communicator_bytes = collective::communicator_memory(channels) * communicators_of(setup.plan),
+          .communication_launch = model.parameters().host_launch};
+}
+
+// The first worker of each stage, then the rest in rank order.
+std::vector<RankId> recorded_workers(const plan::Plan& plan, std::size_t wanted) {
+  std::vector<RankId> workers;
+  const auto world = static_cast<std::size_t>(plan.world_size());
+  std::set<std::uint32_t> taken;
+  for (std::int32_t stage = 0; stage < plan.degrees[plan::Axis::kPipeline] && workers.size() < wanted; ++stage) {
+    const RankId rank = plan.peer(RankId{0u}, stage);
+    taken.insert(rank.value());
+    workers.push_back(rank);
+  }
+  for (std::size_t r = 0; r < world && workers.size() < wanted; ++r) {
+    if (!taken.contains(static_cast<std::uint32_t>(r))) workers.push_back(RankId{r});
+  }
+  return workers;
+}
+
+std::string cluster_title(const Setup& setup, const topology::Fabric& fabric) {
+  const topology::ClusterHardware& h = setup.hardware;
+  std::string text = fmt::format("{} x {} ({} x {})", setup.scenario.cluster.nodes, h.node.name, h.gpus_per_node, h.gpu.title);
+  if (setup.scenario.cluster.nodes > 1) {
+    text += fmt::format(", {} x {} a node, {}", fabric.nics_per_node(), h.nic.title, setup.scenario.cluster.fabric->preset);
+  }
+  return text;
+}
+
+std::vector<std::string> notes_of(const Setup& setup, const topology::Fabric& fabric) {
+  std::vector<std::string> notes = fabric.notes;
+  if (!setup.shape.note.empty()) notes.push_back(setup.shape.note);
+  if (!setup.profile.own) {
+    notes.push_back(fmt::format("no profile of {}: {} stands in for its architecture", setup.hardware.gpu.name,
+                                setup.profile.profile.name));
+  }
+  return notes;
+}
+
+std::int64_t peak_rss_bytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+}
+
+}  // namespace
+
+Forecast forecast(const Setup& setup, const ForecastOptions& options) {
+  const auto started = std::chrono::steady_clock::now();
+  const topology::Fabric& fabric = setup.fabric;
+  const topology::Router router{fabric};
+  const gpu::GpuModel model{calibration::make_parameters(setup.hardware.gpu, setup.profile.profile)};
+  const run::Machine machine = machine_of(setup, fabric, router, model);
+  Forecast f;
+  f.scenario = setup.scenario;
+  f.plan = setup.plan;
+  f.result = run::simulate(setup.plan, machine,
+                           {.fold = options.fold, .record = recorded_workers(setup.plan, options.trace_workers)});
+  f.parameters = static_cast<double>(workload::count_parameters(setup.shape).total);
+  f.model_title = fmt::format("{}, {} parameters", setup.shape.name, human_count(f.parameters));
+  f.cluster_title = cluster_title(setup, fabric);
+  f.gpus = setup.plan.world_size();
+  f.peak = setup.peak;
+  f.device_memory = setup.hardware.gpu.device_memory().value;
+  f.evidence = count_evidence(setup.hardware, setup.profile, plan::name_of(setup.matrix_dtype),
+                              setup.scenario.cluster.nodes > 1);
+  f.notes = notes_of(setup, fabric);
+  f.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  f.peak_rss_bytes = peak_rss_bytes();
+  return f;
+}
+
+}  // namespace stepcast::app

@@ -1,0 +1,12 @@
+// app/forecast_store.hpp — a forecast as a run of the SQLite store (sim/trace/store.hpp).
+#pragma once
+
+#include "app/forecast.hpp"
+#include "sim/trace/store.hpp"
+
+namespace stepcast::app {
+
+// `created` is the wall clock's time, in UTC.
+trace::Run stored_run(const Forecast& forecast);
+
+}  // namespace stepcast::app

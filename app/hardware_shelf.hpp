@@ -1,0 +1,31 @@
+// app/hardware_shelf.hpp — the catalogue and the calibration profiles, read once, and what a scenario
+// picks from them. Errors name the scenario's key and the nearest word.
+#pragma once
+
+#include <vector>
+
+#include "app/data_files.hpp"
+#include "calibration/profile.hpp"
+#include "sim/scenario/load.hpp"
+#include "topologies/generate.hpp"
+#include "topologies/hardware.hpp"
+
+namespace stepcast::app {
+
+struct HardwareShelf {
+  topology::Catalogue catalogue;
+  std::vector<calibration::Profile> profiles;
+};
+topology::Catalogue load_catalogue(const DataFiles& data);
+HardwareShelf load_shelf(const DataFiles& data);
+
+topology::ClusterHardware pick_hardware(const topology::Catalogue& catalogue, const scenario::Loaded& loaded);
+
+// The cluster's fabric; what the generator refuses is reported at the scenario's keys.
+topology::Fabric lay_fabric(const topology::ClusterHardware& hardware, const scenario::Loaded& loaded);
+
+// The scenario's `profile:` file, or the shelf's for that GPU.
+calibration::ChosenProfile pick_profile(const HardwareShelf& shelf, const scenario::Loaded& loaded,
+                                        const topology::Gpu& gpu);
+
+}  // namespace stepcast::app

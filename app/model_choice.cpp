@@ -1,0 +1,164 @@
+#include "app/model_choice.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "models/parallel/planner.hpp"
+#include "models/workload/hf_config.hpp"
+#include "models/workload/presets.hpp"
+#include "sim/base/text.hpp"
+
+namespace stepcast::app {
+namespace {
+
+workload::Position position_of(const std::string& word) {
+  if (word == "learned") return workload::Position::kLearned;
+  if (word == "alibi") return workload::Position::kAlibi;
+  if (word == "none") return workload::Position::kNone;
+  return workload::Position::kRotary;
+}
+
+workload::ModelShape inline_shape(const scenario::InlineShape& written, const scenario::Scenario& scenario) {
+  workload::ModelShape shape;
+  shape.name = scenario.name;
+  shape.layers = written.layers;
+  shape.hidden = written.hidden;
+  shape.heads = written.heads;
+  shape.kv_heads = written.kv_heads.value_or(written.heads);
+  shape.head_dim = written.head_dim.value_or(written.hidden / written.heads);
+  shape.ffn = written.ffn.value_or(4 * written.hidden);
+  shape.vocab = written.vocab;
+  shape.gated_mlp = written.gated_mlp;
+  shape.tied_embeddings = written.tied_embeddings;
+  shape.attention_bias = written.bias;
+  shape.mlp_bias = written.bias;
+  shape.norm = written.norm == "layernorm" ? workload::NormKind::kLayerNorm : workload::NormKind::kRmsNorm;
+  shape.activation = written.gated_mlp ? workload::Activation::kSilu : workload::Activation::kGelu;
+  shape.position = position_of(written.position);
+  if (shape.position == workload::Position::kLearned) {
+    shape.max_positions = written.max_positions.value_or(scenario.model.sequence);
+  }
+  shape.sliding_window = written.sliding_window;
+  return shape;
+}
+
+plan::AxisOrder order_of(const std::string& text) {
+  plan::AxisOrder order{};
+  const std::vector<std::string> words = split(text, '-');
+  for (std::size_t i = 0; i < order.size() && i < words.size(); ++i) {
+    if (words[i] == "tp") order[i] = plan::Axis::kTensor;
+    if (words[i] == "cp") order[i] = plan::Axis::kContext;
+    if (words[i] == "ep") order[i] = plan::Axis::kExpert;
+    if (words[i] == "dp") order[i] = plan::Axis::kData;
+    if (words[i] == "pp") order[i] = plan::Axis::kPipeline;
+  }
+  return order;
+}
+
+plan::Dtype storage_dtype(scenario::Precision precision) {
+  switch (precision) {
+    case scenario::Precision::kBf16: return plan::Dtype::kBf16;
+    case scenario::Precision::kFp16: return plan::Dtype::kFp16;
+    case scenario::Precision::kFp32: return plan::Dtype::kFp32;
+    case scenario::Precision::kTf32: return plan::Dtype::kTf32;
+    case scenario::Precision::kFp8: return plan::Dtype::kBf16;  // fp8 in the linear layers only
+  }
+  return plan::Dtype::kBf16;
+}
+
+plan::Dtype gradient_dtype(scenario::GradientPrecision precision) {
+  switch (precision) {
+    case scenario::GradientPrecision::kFp32: return plan::Dtype::kFp32;
+    case scenario::GradientPrecision::kBf16: return plan::Dtype::kBf16;
+    case scenario::GradientPrecision::kFp16: return plan::Dtype::kFp16;
+  }
+  return plan::Dtype::kFp32;
+}
+
+workload::Recompute recompute_of(scenario::RecomputePolicy policy) {
+  switch (policy) {
+    case scenario::RecomputePolicy::kNone: return workload::Recompute::kNone;
+    case scenario::RecomputePolicy::kSelective: return workload::Recompute::kSelective;
+    case scenario::RecomputePolicy::kFull: return workload::Recompute::kFull;
+  }
+  return workload::Recompute::kNone;
+}
+
+workload::FlopsConvention convention_of(scenario::FlopsConventionChoice choice) {
+  switch (choice) {
+    case scenario::FlopsConventionChoice::kMegatron: return workload::FlopsConvention::kMegatron;
+    case scenario::FlopsConventionChoice::kPalm: return workload::FlopsConvention::kPalm;
+    case scenario::FlopsConventionChoice::kLlama: return workload::FlopsConvention::kLlama;
+  }
+  return workload::FlopsConvention::kMegatron;
+}
+
+// The planner speaks of model.heads; an inline shape has it at model.shape.heads.
+std::string written_path(const std::string& path, const scenario::Loaded& loaded) {
+  const std::string inside = path.starts_with("model.") ? "model.shape." + path.substr(6) : path;
+  return loaded.where.given(inside) ? inside : path;
+}
+
+Diagnostic diagnose(const parallel::StrategyError& error, const scenario::Loaded& loaded) {
+  std::string hint;
+  const std::string other = written_path(error.other_path, loaded);
+  if (!error.other_path.empty() && loaded.where.given(other)) hint = "see " + loaded.where.cite(other);
+  return loaded.where.error(written_path(error.path, loaded), error.problem, error.expected, error.got, hint);
+}
+
+}  // namespace
+
+workload::ModelShape pick_model(const scenario::Loaded& loaded) {
+  const scenario::Model& model = loaded.scenario.model;
+  if (model.preset) {
+    return workload::find_preset(*model.preset, loaded.where.of("model.preset"), "model.preset").shape;
+  }
+  if (model.hf) return workload::load_hf_config(*model.hf);
+  return inline_shape(model.shape.value(), loaded.scenario);
+}
+
+parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload::ModelShape& shape) {
+  const scenario::Scenario& s = loaded.scenario;
+  parallel::Strategy strategy;
+  strategy.tp = static_cast<std::int32_t>(s.parallel.tp);
+  strategy.pp = static_cast<std::int32_t>(s.parallel.pp);
+  strategy.dp = static_cast<std::int32_t>(s.parallel.dp);
+  strategy.order = order_of(s.parallel.order);
+  strategy.global_batch = s.batch.global;
+  strategy.micro_batch = s.batch.micro;
+  strategy.sequence = s.model.sequence;
+  strategy.schedule = s.parallel.schedule == scenario::Schedule::kGpipe ? parallel::Schedule::kGpipe
+                                                                        : parallel::Schedule::kOneFOneB;
+  strategy.sequence_parallel = s.parallel.sequence_parallel;
+  strategy.zero = static_cast<int>(s.parallel.zero);
+  if (s.parallel.shard_group) strategy.shard_group = static_cast<std::int32_t>(*s.parallel.shard_group);
+  strategy.overlap_grad_reduce = s.parallel.overlap_grad_reduce;
+  strategy.overlap_param_gather = s.parallel.overlap_param_gather;
+  strategy.reshard_after_forward = s.parallel.zero3_reshard_after_forward;
+  strategy.prefetch = static_cast<std::int32_t>(s.parallel.prefetch);
+  strategy.bucket = s.parallel.bucket;
+  strategy.dtype = storage_dtype(s.training.precision);
+  if (s.training.precision == scenario::Precision::kFp8) strategy.gemm_dtype = plan::Dtype::kFp8;
+  strategy.gradient_dtype = gradient_dtype(s.memory.gradients);
+  strategy.fp32_master = s.memory.fp32_master;
+  strategy.recompute = recompute_of(s.memory.recompute);
+  strategy.attention = s.model.attention == scenario::AttentionChoice::kFlash ? workload::AttentionKernel::kFlash
+                                                                              : workload::AttentionKernel::kUnfused;
+  strategy.fused_kernels = s.model.fused_kernels;
+  strategy.dropout = s.model.dropout;
+  strategy.vocab_padding = s.model.vocab_padding;
+  strategy.flops_convention = convention_of(s.model.flops_convention);
+  std::vector<Diagnostic> problems;
+  for (const parallel::StrategyError& error : parallel::check(shape, strategy)) {
+    problems.push_back(diagnose(error, loaded));
+  }
+  if (!problems.empty()) throw UserError(problems);
+  return strategy;
+}
+
+plan::Dtype matrix_dtype(const scenario::Training& training) {
+  return training.precision == scenario::Precision::kFp8 ? plan::Dtype::kFp8 : storage_dtype(training.precision);
+}
+
+}  // namespace stepcast::app

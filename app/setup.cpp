@@ -1,0 +1,69 @@
+#include "app/setup.hpp"
+
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "app/model_choice.hpp"
+#include "models/parallel/planner.hpp"
+#include "sim/base/check.hpp"
+#include "sim/base/diagnostic.hpp"
+#include "sim/base/text.hpp"
+#include "sim/plan/check.hpp"
+#include "sim/scenario/check.hpp"
+
+namespace stepcast::app {
+namespace {
+
+void check_workers(const scenario::Loaded& loaded, const topology::ClusterHardware& hardware) {
+  Diagnostics problems;
+  scenario::check_worker_count(loaded.scenario, loaded.where, hardware.gpus_per_node,
+                               loaded.scenario.cluster.gpus_per_node
+                                   ? loaded.where.cite("cluster.gpus_per_node")
+                                   : fmt::format("{} of the catalogue", hardware.node.name),
+                               problems);
+  problems.throw_if_any();
+}
+
+FlopRate peak_of(const scenario::Loaded& loaded, const topology::Gpu& gpu, plan::Dtype dtype) {
+  const std::map<plan::Dtype, const std::optional<topology::Figure<FlopRate>>*> rates{
+      {plan::Dtype::kFp32, &gpu.fp32}, {plan::Dtype::kTf32, &gpu.tf32}, {plan::Dtype::kFp16, &gpu.fp16},
+      {plan::Dtype::kBf16, &gpu.bf16}, {plan::Dtype::kFp8, &gpu.fp8}};
+  if (const auto& rate = *rates.at(dtype)) return rate->value;
+  std::vector<std::string> known;
+  for (const auto& [other, figure] : rates) {
+    if (*figure) known.emplace_back(plan::name_of(other));
+  }
+  throw UserError(loaded.where.error("training.precision",
+                                     fmt::format("{} has no {} rate in the catalogue", gpu.name, plan::name_of(dtype)),
+                                     fmt::format("{} ({})", one_of(known), loaded.where.cite("cluster.node")),
+                                     plan::name_of(dtype)));
+}
+
+// A plan of ours that is not sound is a bug, not the user's mistake.
+void check_plan(const plan::Plan& plan) {
+  const std::vector<plan::PlanError> errors = plan::check(plan);
+  SIM_CHECK(errors.empty(), errors.empty() ? "" : plan::to_text(errors.front()));
+}
+
+}  // namespace
+
+Setup prepare(const HardwareShelf& shelf, const scenario::Loaded& loaded) {
+  Setup setup;
+  setup.scenario = loaded.scenario;
+  setup.hardware = pick_hardware(shelf.catalogue, loaded);
+  setup.profile = pick_profile(shelf, loaded, setup.hardware.gpu);
+  setup.shape = pick_model(loaded);
+  check_workers(loaded, setup.hardware);
+  setup.fabric = lay_fabric(setup.hardware, loaded);
+  setup.matrix_dtype = matrix_dtype(loaded.scenario.training);
+  setup.peak = peak_of(loaded, setup.hardware.gpu, setup.matrix_dtype);
+  const parallel::Strategy strategy = pick_strategy(loaded, setup.shape);
+  setup.plan = parallel::make_plan(setup.shape, strategy);
+  setup.plan.name = loaded.scenario.name;
+  check_plan(setup.plan);
+  return setup;
+}
+
+}  // namespace stepcast::app

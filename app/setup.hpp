@@ -1,0 +1,38 @@
+// app/setup.hpp — a scenario with everything it names found, checked and planned: what `simulate`,
+// `plan`, `memory` and `validate` start from.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/forecast.hpp"
+#include "app/hardware_shelf.hpp"
+#include "models/workload/model_shape.hpp"
+#include "sim/plan/plan.hpp"
+#include "sim/scenario/load.hpp"
+#include "topologies/generate.hpp"
+
+namespace stepcast::app {
+
+struct Setup {
+  scenario::Scenario scenario;
+  workload::ModelShape shape;
+  topology::ClusterHardware hardware;
+  topology::Fabric fabric;
+  calibration::ChosenProfile profile;
+  plan::Plan plan;
+  plan::Dtype matrix_dtype = plan::Dtype::kBf16;  // of matrix products
+  FlopRate peak;                                  // the data sheet's dense rate for it, at its own clock
+};
+
+// Throws UserError with the scenario's positions for anything that cannot be.
+Setup prepare(const HardwareShelf& shelf, const scenario::Loaded& loaded);
+
+struct ForecastOptions {
+  bool fold = true;
+  std::size_t trace_workers = 0;  // workers whose spans are recorded: the first of each stage first
+};
+
+Forecast forecast(const Setup& setup, const ForecastOptions& options);
+
+}  // namespace stepcast::app
