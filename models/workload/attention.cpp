@@ -85,8 +85,8 @@ void expand_kv(const LayerContext& c, StepList& steps, bool backward) {
   const std::int64_t many = 2 * c.d.rows * c.d.q_width * c.d.bytes;
   steps.add(backward ? "attention.expand_kv.grad" : "attention.expand_kv",
             {OpClass::kElementwise, backward ? Pass::kBackward : Pass::kForward,
-             backward ? static_cast<double>(2 * c.d.rows * c.d.q_width) : 0.0, backward ? many : few,
-             backward ? few : many, 2});
+             backward ? static_cast<double>(2 * c.d.rows * c.d.q_width) : 0.0,
+             backward ? many : few, backward ? few : many, 2});
 }
 
 void rotary(const LayerContext& c, StepList& steps, bool backward) {

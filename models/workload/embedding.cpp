@@ -23,7 +23,8 @@ std::vector<Step> forward(const Context& c) {
   steps.reduce("embedding");
   const std::int64_t m = d.norm_rows * d.hidden;
   if (c.shape.position == Position::kLearned) steps.sum("embedding.position", m, Pass::kForward);
-  if (c.shape.embedding_norm) steps.norm("embedding.norm", c.shape.norm, d.norm_rows, d.hidden, false);
+  if (c.shape.embedding_norm)
+    steps.norm("embedding.norm", c.shape.norm, d.norm_rows, d.hidden, false);
   if (c.options.dropout > 0)
     steps.add("embedding.dropout", {OpClass::kElementwise, Pass::kForward, static_cast<double>(m),
                                     m * d.bytes, m * d.bytes + m, 1});
@@ -35,8 +36,9 @@ std::vector<Step> backward(const Context& c) {
   StepList steps{d, c.options.fused_kernels};
   const std::int64_t m = d.norm_rows * d.hidden;
   if (c.options.dropout > 0)
-    steps.add("embedding.dropout.grad", {OpClass::kElementwise, Pass::kBackward,
-                                         static_cast<double>(m), m * (d.bytes + 1), m * d.bytes, 1});
+    steps.add("embedding.dropout.grad",
+              {OpClass::kElementwise, Pass::kBackward, static_cast<double>(m), m * (d.bytes + 1),
+               m * d.bytes, 1});
   if (c.shape.embedding_norm)
     steps.norm("embedding.norm.grad", c.shape.norm, d.norm_rows, d.hidden, true);
   if (c.shape.position == Position::kLearned) {
@@ -48,8 +50,9 @@ std::vector<Step> backward(const Context& c) {
   // Scatter-add: every token's gradient is added to its row, read and written once.
   const std::int64_t n = d.rows * d.hidden;
   const std::int64_t owned = n / d.t;  // rows of this rank's band, on average
-  steps.add("embedding.grad", {OpClass::kEmbedding, Pass::kWeightGrad, static_cast<double>(owned),
-                               n * d.bytes + owned * d.gradient_bytes, owned * d.gradient_bytes, 1});
+  steps.add("embedding.grad",
+            {OpClass::kEmbedding, Pass::kWeightGrad, static_cast<double>(owned),
+             n * d.bytes + owned * d.gradient_bytes, owned * d.gradient_bytes, 1});
   return steps.take();
 }
 

@@ -12,7 +12,8 @@ double matrix_weights_per_layer(const ModelShape& shape) {
   const double h = static_cast<double>(shape.hidden);
   const double query = static_cast<double>(shape.heads * shape.head_dim);
   const double key_value = static_cast<double>(2 * shape.kv_heads * shape.head_dim);
-  return h * (2 * query + key_value) + (shape.gated_mlp ? 3 : 2) * h * static_cast<double>(shape.ffn);
+  return h * (2 * query + key_value) +
+         (shape.gated_mlp ? 3 : 2) * h * static_cast<double>(shape.ffn);
 }
 
 // Query-key pairs of all layers, per head and sequence.
@@ -26,7 +27,8 @@ double score_pairs(const ModelShape& shape, std::int64_t sequence, bool causal) 
 
 }  // namespace
 
-Flops model_flops_per_sequence(const ModelShape& shape, std::int64_t sequence, FlopsConvention convention) {
+Flops model_flops_per_sequence(const ModelShape& shape, std::int64_t sequence,
+                               FlopsConvention convention) {
   const double s = static_cast<double>(sequence);
   const double layers = static_cast<double>(shape.layers);
   const double width = static_cast<double>(shape.heads * shape.head_dim);
@@ -35,12 +37,14 @@ Flops model_flops_per_sequence(const ModelShape& shape, std::int64_t sequence, F
     case FlopsConvention::kMegatron:
     case FlopsConvention::kLlama: {
       const double pairs = score_pairs(shape, sequence, convention == FlopsConvention::kLlama);
-      const double forward = 2 * s * (layers * matrix_weights_per_layer(shape) + logits) + 4 * width * pairs;
+      const double forward =
+          2 * s * (layers * matrix_weights_per_layer(shape) + logits) + 4 * width * pairs;
       return Flops::from_si(3 * forward);
     }
     case FlopsConvention::kPalm: {
       const ParameterCount count = count_parameters(shape);
-      const double n = static_cast<double>(shape.layers * count.per_layer + count.final_norm) + logits;
+      const double n =
+          static_cast<double>(shape.layers * count.per_layer + count.final_norm) + logits;
       return Flops::from_si(s * (6 * n + 12 * layers * width * s));
     }
   }
@@ -49,9 +53,12 @@ Flops model_flops_per_sequence(const ModelShape& shape, std::int64_t sequence, F
 
 const char* name_of(FlopsConvention convention) {
   switch (convention) {
-    case FlopsConvention::kMegatron: return "megatron";
-    case FlopsConvention::kPalm: return "palm";
-    case FlopsConvention::kLlama: return "llama";
+    case FlopsConvention::kMegatron:
+      return "megatron";
+    case FlopsConvention::kPalm:
+      return "palm";
+    case FlopsConvention::kLlama:
+      return "llama";
   }
   return "";
 }

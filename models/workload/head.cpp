@@ -24,7 +24,9 @@ struct Context {
   LocalDims d;
   [[nodiscard]] std::int64_t logits() const { return d.rows * d.vocab; }
   // The logits projection stays in the compute dtype where other GEMMs run in FP8.
-  [[nodiscard]] Linear projection() const { return {"head.logits", d.vocab, d.hidden, shape.head_bias}; }
+  [[nodiscard]] Linear projection() const {
+    return {"head.logits", d.vocab, d.hidden, shape.head_bias};
+  }
 };
 
 LocalDims head_dims(const ModelShape& shape, const BlockOptions& options) {

@@ -17,7 +17,8 @@ std::string name_from(const std::string& file) {
   const std::vector<std::string> parts = split(file, '/');
   std::string stem = parts.back();
   if (const auto dot = stem.rfind('.'); dot != std::string::npos && dot > 0) stem.resize(dot);
-  if (stem == "config" && parts.size() > 1 && !parts[parts.size() - 2].empty()) return parts[parts.size() - 2];
+  if (stem == "config" && parts.size() > 1 && !parts[parts.size() - 2].empty())
+    return parts[parts.size() - 2];
   return stem;
 }
 
@@ -32,12 +33,11 @@ std::optional<std::string> model_type_of(JsonObject& config) {
     const char* start;
     const char* type;
   };
-  constexpr Class kClasses[] = {{"GPT2", "gpt2"},       {"Llama", "llama"},       {"Mistral", "mistral"},
-                                {"Gemma2", "gemma2"},   {"Gemma3", "gemma3"},     {"GemmaFor", "gemma"},
-                                {"Qwen2For", "qwen2"},  {"Qwen3For", "qwen3"},    {"QWen", "qwen"},
-                                {"Falcon", "falcon"},   {"PhiFor", "phi"},        {"Phi3For", "phi3"},
-                                {"GPTNeoX", "gpt_neox"}, {"MPT", "mpt"},          {"OPT", "opt"},
-                                {"Bloom", "bloom"}};
+  constexpr Class kClasses[] = {
+      {"GPT2", "gpt2"},        {"Llama", "llama"},    {"Mistral", "mistral"}, {"Gemma2", "gemma2"},
+      {"Gemma3", "gemma3"},    {"GemmaFor", "gemma"}, {"Qwen2For", "qwen2"},  {"Qwen3For", "qwen3"},
+      {"QWen", "qwen"},        {"Falcon", "falcon"},  {"PhiFor", "phi"},      {"Phi3For", "phi3"},
+      {"GPTNeoX", "gpt_neox"}, {"MPT", "mpt"},        {"OPT", "opt"},         {"Bloom", "bloom"}};
   const auto name = architectures->front().get<std::string>();
   for (const Class& entry : kClasses)
     if (name.rfind(entry.start, 0) == 0 && name.rfind("Llama4", 0) != 0) return entry.type;
@@ -89,12 +89,15 @@ ModelShape read_hf_config(std::string_view text, const std::string& file) {
   // The flag of a multimodal file may stand beside the text part.
   if (!config.has("tie_word_embeddings"))
     if (const auto tied = outer.flag("tie_word_embeddings")) shape.tied_embeddings = *tied;
-  if (const auto extra = config.integer({"num_nextn_predict_layers"}, {0, 64}); extra.value_or(0) > 0)
+  if (const auto extra = config.integer({"num_nextn_predict_layers"}, {0, 64});
+      extra.value_or(0) > 0)
     note(shape, fmt::format("without its {} multi-token prediction layer(s)", *extra));
   diagnostics.throw_if_any();
   return shape;
 }
 
-ModelShape load_hf_config(const std::string& path) { return read_hf_config(read_file(path), path); }
+ModelShape load_hf_config(const std::string& path) {
+  return read_hf_config(read_file(path), path);
+}
 
 }  // namespace stepcast::workload

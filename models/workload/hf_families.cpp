@@ -1,5 +1,7 @@
 #include "models/workload/hf_families.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "sim/base/text.hpp"
@@ -17,15 +19,20 @@ constexpr IntegerRange kMlpWidth{1, std::int64_t{1} << 23};
 constexpr IntegerRange kVocab{1, std::int64_t{1} << 26};
 constexpr IntegerRange kTokens{1, std::int64_t{1} << 30};
 
-void read_activation(JsonObject& c, ModelShape& shape, JsonObject::Names names, Activation otherwise) {
+void read_activation(JsonObject& c, ModelShape& shape, JsonObject::Names names,
+                     Activation otherwise) {
   shape.activation = otherwise;
   const auto word = c.text(names);
   if (!word) return;
-  if (*word == "silu" || *word == "swish") shape.activation = Activation::kSilu;
-  else if (*word == "gelu" || *word == "gelu_python") shape.activation = Activation::kGelu;
+  if (*word == "silu" || *word == "swish")
+    shape.activation = Activation::kSilu;
+  else if (*word == "gelu" || *word == "gelu_python")
+    shape.activation = Activation::kGelu;
   else if (*word == "gelu_new" || *word == "gelu_pytorch_tanh" || *word == "gelu_fast" ||
-           *word == "gelu_python_tanh") shape.activation = Activation::kGeluTanh;
-  else if (*word == "relu") shape.activation = Activation::kRelu;
+           *word == "gelu_python_tanh")
+    shape.activation = Activation::kGeluTanh;
+  else if (*word == "relu")
+    shape.activation = Activation::kRelu;
   else
     c.report(*names.begin(), "this activation function is not known",
              "one of gelu, gelu_fast, gelu_new, gelu_pytorch_tanh, relu, silu", *word);
@@ -50,14 +57,19 @@ void read_heads(JsonObject& c, ModelShape& shape, const Defaults& defaults) {
   if (!head && defaults.head_dim == 0 && shape.hidden % shape.heads != 0)
     c.report("num_attention_heads", "does not divide the hidden size, and there is no head_dim",
              fmt::format("a divisor of {}", shape.hidden), std::to_string(shape.heads));
-  shape.head_dim = head.value_or(defaults.head_dim > 0 ? defaults.head_dim : shape.hidden / shape.heads);
+  shape.head_dim =
+      head.value_or(defaults.head_dim > 0 ? defaults.head_dim : shape.hidden / shape.heads);
 }
 
 // The keys nearly all decoders share.
 void read_common(JsonObject& c, ModelShape& shape, const Defaults& defaults) {
-  if (shape.layers == 0) shape.layers = c.required_integer({"num_hidden_layers", "n_layer", "num_layers", "n_layers"}, kLayers);
-  if (shape.hidden == 0) shape.hidden = c.required_integer({"hidden_size", "n_embd", "d_model", "n_embed"}, kWidth);
-  if (shape.heads == 0) shape.heads = c.required_integer({"num_attention_heads", "n_head", "n_heads"}, kHeads);
+  if (shape.layers == 0)
+    shape.layers =
+        c.required_integer({"num_hidden_layers", "n_layer", "num_layers", "n_layers"}, kLayers);
+  if (shape.hidden == 0)
+    shape.hidden = c.required_integer({"hidden_size", "n_embd", "d_model", "n_embed"}, kWidth);
+  if (shape.heads == 0)
+    shape.heads = c.required_integer({"num_attention_heads", "n_head", "n_heads"}, kHeads);
   read_heads(c, shape, defaults);
   shape.ffn = c.integer({"intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"}, kMlpWidth)
                   .value_or(defaults.ffn > 0 ? defaults.ffn : 4 * shape.hidden);
@@ -81,7 +93,8 @@ bool read_layer_types(JsonObject& c, ModelShape& shape) {
 
 // Every `period`-th layer sees everything.
 void alternate(ModelShape& shape, std::int64_t period) {
-  for (std::int64_t i = 0; i < shape.layers; ++i) shape.layer_is_sliding.push_back((i + 1) % period != 0);
+  for (std::int64_t i = 0; i < shape.layers; ++i)
+    shape.layer_is_sliding.push_back((i + 1) % period != 0);
 }
 
 // A list without a sliding layer means no window at all.
@@ -92,7 +105,20 @@ void drop_unused_window(ModelShape& shape) {
   if (!shape.sliding_window) shape.layer_is_sliding.clear();
 }
 
-void layer_norm(ModelShape& shape) { shape.norm = NormKind::kLayerNorm; }
+// Families whose class has no window of its own, but whose files may list layer types.
+void listed_windows(JsonObject& c, ModelShape& shape) {
+  if (!read_layer_types(c, shape)) return;
+  shape.sliding_window = c.integer({"sliding_window"}, kTokens);
+  const bool slides = std::find(shape.layer_is_sliding.begin(), shape.layer_is_sliding.end(),
+                                true) != shape.layer_is_sliding.end();
+  if (slides && !shape.sliding_window)
+    c.report("sliding_window", "missing, with sliding layers in layer_types", "a number of tokens");
+  drop_unused_window(shape);
+}
+
+void layer_norm(ModelShape& shape) {
+  shape.norm = NormKind::kLayerNorm;
+}
 
 void gpt2(JsonObject& c, ModelShape& shape) {
   read_common(c, shape, {.vocab = 50257, .tied = true});
@@ -100,7 +126,8 @@ void gpt2(JsonObject& c, ModelShape& shape) {
   layer_norm(shape);
   shape.attention_bias = shape.mlp_bias = true;
   shape.position = Position::kLearned;
-  shape.max_positions = c.integer({"n_positions", "n_ctx", "max_position_embeddings"}, kTokens).value_or(1024);
+  shape.max_positions =
+      c.integer({"n_positions", "n_ctx", "max_position_embeddings"}, kTokens).value_or(1024);
   read_activation(c, shape, {"activation_function", "hidden_act"}, Activation::kGeluTanh);
 }
 
@@ -110,6 +137,7 @@ void llama(JsonObject& c, ModelShape& shape) {
   shape.attention_bias = c.flag("attention_bias").value_or(false);
   shape.mlp_bias = c.flag("mlp_bias").value_or(false);
   read_activation(c, shape, {"hidden_act"}, Activation::kSilu);
+  listed_windows(c, shape);
 }
 
 void mistral(JsonObject& c, ModelShape& shape) {
@@ -129,7 +157,8 @@ void gemma_common(JsonObject& c, ModelShape& shape) {
 }
 
 // Gemma files may leave any key to the class.
-void gemma_sizes(JsonObject& c, ModelShape& shape, std::int64_t layers, std::int64_t hidden, std::int64_t heads) {
+void gemma_sizes(JsonObject& c, ModelShape& shape, std::int64_t layers, std::int64_t hidden,
+                 std::int64_t heads) {
   shape.layers = c.integer({"num_hidden_layers"}, kLayers).value_or(layers);
   shape.hidden = c.integer({"hidden_size"}, kWidth).value_or(hidden);
   shape.heads = c.integer({"num_attention_heads"}, kHeads).value_or(heads);
@@ -137,13 +166,15 @@ void gemma_sizes(JsonObject& c, ModelShape& shape, std::int64_t layers, std::int
 
 void gemma(JsonObject& c, ModelShape& shape) {
   gemma_sizes(c, shape, 28, 3072, 16);
-  read_common(c, shape, {.vocab = 256000, .ffn = 24576, .kv_heads = 16, .head_dim = 256, .tied = true});
+  read_common(c, shape,
+              {.vocab = 256000, .ffn = 24576, .kv_heads = 16, .head_dim = 256, .tied = true});
   gemma_common(c, shape);
 }
 
 void gemma2(JsonObject& c, ModelShape& shape) {
   gemma_sizes(c, shape, 26, 2304, 8);
-  read_common(c, shape, {.vocab = 256000, .ffn = 9216, .kv_heads = 4, .head_dim = 256, .tied = true});
+  read_common(c, shape,
+              {.vocab = 256000, .ffn = 9216, .kv_heads = 4, .head_dim = 256, .tied = true});
   gemma_common(c, shape);
   shape.norms_per_layer = 4;
   shape.sliding_window = c.integer({"sliding_window"}, kTokens).value_or(4096);
@@ -153,12 +184,14 @@ void gemma2(JsonObject& c, ModelShape& shape) {
 
 void gemma3(JsonObject& c, ModelShape& shape) {
   gemma_sizes(c, shape, 26, 2304, 8);
-  read_common(c, shape, {.vocab = 262208, .ffn = 9216, .kv_heads = 4, .head_dim = 256, .tied = true});
+  read_common(c, shape,
+              {.vocab = 262208, .ffn = 9216, .kv_heads = 4, .head_dim = 256, .tied = true});
   gemma_common(c, shape);
   shape.norms_per_layer = 4;
   shape.qk_norm = true;
   shape.sliding_window = c.integer({"sliding_window"}, kTokens).value_or(4096);
-  const std::int64_t period = c.integer({"sliding_window_pattern", "_sliding_window_pattern"}, kLayers).value_or(6);
+  const std::int64_t period =
+      c.integer({"sliding_window_pattern", "_sliding_window_pattern"}, kLayers).value_or(6);
   if (!read_layer_types(c, shape)) alternate(shape, period);
   drop_unused_window(shape);
 }
@@ -198,7 +231,8 @@ void qwen3(JsonObject& c, ModelShape& shape) {
 void qwen1(JsonObject& c, ModelShape& shape) {
   read_common(c, shape, {.vocab = 151936, .ffn = 22016});
   if (shape.ffn % 2 != 0)
-    c.report("ffn_hidden_size", "is not even", "the sum of two equal halves", std::to_string(shape.ffn));
+    c.report("ffn_hidden_size", "is not even", "the sum of two equal halves",
+             std::to_string(shape.ffn));
   shape.ffn /= 2;
   shape.gated_mlp = true;
   shape.qkv_bias_only = true;
@@ -222,7 +256,8 @@ void falcon(JsonObject& c, ModelShape& shape) {
   if (!new_decoder) shape.kv_heads = old_multi_query ? 1 : shape.heads;
   shape.parallel_block = parallel || new_decoder;
   shape.norms_per_layer = shape.parallel_block && !new_decoder ? 1 : 2;
-  if (const auto norms = c.integer({"num_ln_in_parallel_attn"}, {1, 2}); norms && shape.parallel_block)
+  if (const auto norms = c.integer({"num_ln_in_parallel_attn"}, {1, 2});
+      norms && shape.parallel_block)
     shape.norms_per_layer = static_cast<int>(*norms);
   layer_norm(shape);
   shape.attention_bias = shape.mlp_bias = c.flag("bias").value_or(false);
@@ -268,12 +303,15 @@ void mpt(JsonObject& c, ModelShape& shape) {
     alibi = attention->flag("alibi").value_or(false);
     if (attention->flag("rope").value_or(false)) shape.position = Position::kRotary;
     if (attention->flag("qk_ln").value_or(false))
-      attention->report("qk_ln", "a norm over all query heads at once is not modelled yet", "false", "true");
-    if (const auto type = attention->text({"attn_type"}); type && *type == "multiquery_attention") shape.kv_heads = 1;
+      attention->report("qk_ln", "a norm over all query heads at once is not modelled yet", "false",
+                        "true");
+    if (const auto type = attention->text({"attn_type"}); type && *type == "multiquery_attention")
+      shape.kv_heads = 1;
     if (const auto kv = attention->integer({"kv_n_heads"}, kHeads)) shape.kv_heads = *kv;
     if (shape.heads % shape.kv_heads != 0)
       attention->report("kv_n_heads", "does not divide the attention heads",
-                        fmt::format("a divisor of {} (n_heads)", shape.heads), std::to_string(shape.kv_heads));
+                        fmt::format("a divisor of {} (n_heads)", shape.heads),
+                        std::to_string(shape.kv_heads));
     if (attention->flag("rope").value_or(false)) return;
   }
   if (alibi) {
@@ -299,7 +337,8 @@ void opt(JsonObject& c, ModelShape& shape) {
     c.report("word_embed_proj_dim", "embeddings narrower than the model are not modelled",
              std::to_string(shape.hidden), std::to_string(*width));
   if (!c.flag("do_layer_norm_before").value_or(true))
-    c.report("do_layer_norm_before", "a norm after the residual sum is not modelled", "true", "false");
+    c.report("do_layer_norm_before", "a norm after the residual sum is not modelled", "true",
+             "false");
 }
 
 void bloom(JsonObject& c, ModelShape& shape) {

@@ -82,12 +82,13 @@ bool refuse_other_architectures(JsonObject& config, const std::string& model_typ
   if (const auto* types = config.value("layer_types"); types != nullptr && types->is_array())
     for (std::size_t i = 0; i < types->size(); ++i) {
       const auto& type = (*types)[i];
-      if (!type.is_string() || type == "full_attention" || type == "sliding_attention") continue;
+      if (type == "full_attention" || type == "sliding_attention") continue;
       refuse("layer_types", "a hybrid of layer types is not modelled yet",
              fmt::format("{} in layer {}", shown(type), i));
       break;
     }
-  if (const auto* encoder = config.value("is_encoder_decoder"); encoder != nullptr && *encoder == true)
+  if (const auto* encoder = config.value("is_encoder_decoder");
+      encoder != nullptr && *encoder == true)
     refuse("is_encoder_decoder", "an encoder-decoder is not modelled", "true");
   if (refused) return true;
   for (const KnownType& known : kKnownTypes)

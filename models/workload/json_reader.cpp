@@ -46,8 +46,10 @@ std::string with_stand_ins(std::string_view text) {
   bool in_string = false;
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (in_string) {
-      if (out[i] == '\\') ++i;
-      else if (out[i] == '"') in_string = false;
+      if (out[i] == '\\')
+        ++i;
+      else if (out[i] == '"')
+        in_string = false;
       continue;
     }
     if (out[i] == '"') in_string = true;
@@ -84,8 +86,12 @@ class CountingIterator {
     ++*this;
     return before;
   }
-  friend bool operator==(const CountingIterator& a, const CountingIterator& b) { return a.at_ == b.at_; }
-  friend bool operator!=(const CountingIterator& a, const CountingIterator& b) { return a.at_ != b.at_; }
+  friend bool operator==(const CountingIterator& a, const CountingIterator& b) {
+    return a.at_ == b.at_;
+  }
+  friend bool operator!=(const CountingIterator& a, const CountingIterator& b) {
+    return a.at_ != b.at_;
+  }
 
  private:
   const char* at_;
@@ -160,8 +166,10 @@ class KeyWalk final : public nlohmann::json_sax<json> {
   [[nodiscard]] std::string current_path() const {
     std::string path;
     for (const Level& level : levels_) {
-      if (level.array) path += fmt::format("[{}]", level.index);
-      else path += (path.empty() ? "" : ".") + level.key;
+      if (level.array)
+        path += fmt::format("[{}]", level.index);
+      else
+        path += (path.empty() ? "" : ".") + level.key;
     }
     return path;
   }
@@ -225,8 +233,8 @@ JsonDocument::JsonDocument(std::string_view original, std::string file) : file_{
   }
   root_ = json::parse(text);
   if (!root_.is_object())
-    throw UserError{Diagnostic{{file_, 1, 1}, "", "not a model configuration", "an object { ... }",
-                               kind_of(root_), ""}};
+    throw UserError{Diagnostic{
+        {file_, 1, 1}, "", "not a model configuration", "an object { ... }", kind_of(root_), ""}};
 }
 
 SourcePosition JsonDocument::position_of(const std::string& path) const {
@@ -259,8 +267,9 @@ std::string JsonObject::path_of(const std::string& name) const {
   return path_.empty() ? name : path_ + "." + name;
 }
 
-void JsonObject::report(const std::string& name, const std::string& problem, const std::string& expected,
-                        const std::string& got, const std::string& hint) {
+void JsonObject::report(const std::string& name, const std::string& problem,
+                        const std::string& expected, const std::string& got,
+                        const std::string& hint) {
   const std::string path = path_of(name);
   diagnostics_->add({document_->position_of(path), path, problem, expected, got, hint});
 }
@@ -269,7 +278,8 @@ std::optional<std::int64_t> JsonObject::integer(Names names, IntegerRange range)
   for (const char* name : names) {
     const json* found = value(name);
     if (found == nullptr) continue;
-    const std::string expected = fmt::format("a whole number from {} to {}", range.least, range.most);
+    const std::string expected =
+        fmt::format("a whole number from {} to {}", range.least, range.most);
     if (!found->is_number()) {
       report(name, "not a number", expected, shown(*found));
       return range.least;

@@ -50,7 +50,10 @@ class JsonObject {
 
   JsonObject(const JsonDocument& document, const nlohmann::json& object, std::string path,
              Diagnostics& diagnostics)
-      : document_{&document}, object_{&object}, path_{std::move(path)}, diagnostics_{&diagnostics} {}
+      : document_{&document},
+        object_{&object},
+        path_{std::move(path)},
+        diagnostics_{&diagnostics} {}
 
   [[nodiscard]] bool has(const char* name) const { return value(name) != nullptr; }
   std::optional<std::int64_t> integer(Names names, IntegerRange range);

@@ -16,7 +16,8 @@ void bias_gradient(const LayerContext& c, StepList& steps, const std::string& na
 }
 
 // The gradient passes the sum unchanged; dropout masks it, the bias collects it.
-void residual_backward(const LayerContext& c, StepList& steps, const std::string& name, int biases) {
+void residual_backward(const LayerContext& c, StepList& steps, const std::string& name,
+                       int biases) {
   const LocalDims& d = c.d;
   const std::int64_t n = d.norm_rows * d.hidden;
   if (c.dropout())
@@ -85,7 +86,8 @@ void sequential(const LayerContext& c, StepList& steps) {
 
 void parallel(const LayerContext& c, StepList& steps) {
   const bool regather = c.d.sequence_parallel;
-  residual_backward(c, steps, "residual1", (has_output_bias(c.shape) ? 1 : 0) + (c.shape.mlp_bias ? 1 : 0));
+  residual_backward(c, steps, "residual1",
+                    (has_output_bias(c.shape) ? 1 : 0) + (c.shape.mlp_bias ? 1 : 0));
   steps.gather("block.grad");
   if (c.shared_norm()) {
     // One input, gathered again once; its two gradients are summed, then reduced once.

@@ -56,7 +56,8 @@ void residual(const LayerContext& c, StepList& steps, const std::string& name, b
     return;
   }
   if (bias)
-    steps.add(name + ".bias", {OpClass::kElementwise, Pass::kForward, flops, n * d.bytes, n * d.bytes, 1});
+    steps.add(name + ".bias",
+              {OpClass::kElementwise, Pass::kForward, flops, n * d.bytes, n * d.bytes, 1});
   if (c.dropout())
     steps.add(name + ".dropout",
               {OpClass::kElementwise, Pass::kForward, flops, n * d.bytes, n * d.bytes + mask, 1});
@@ -101,10 +102,13 @@ void parallel(const LayerContext& c, StepList& steps) {
 
 double activation_flops(Activation activation) {
   switch (activation) {
-    case Activation::kRelu: return 1;
-    case Activation::kSilu: return 4;       // negate, exp, add, divide
-    case Activation::kGelu:                 // erf counted as a polynomial
-    case Activation::kGeluTanh: return 10;  // cube, scale, add, scale, tanh, add, scale, product
+    case Activation::kRelu:
+      return 1;
+    case Activation::kSilu:
+      return 4;              // negate, exp, add, divide
+    case Activation::kGelu:  // erf counted as a polynomial
+    case Activation::kGeluTanh:
+      return 10;  // cube, scale, add, scale, tanh, add, scale, product
   }
   return 0;
 }

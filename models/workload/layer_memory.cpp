@@ -44,7 +44,8 @@ void save_attention(const LayerContext& c, Saved& saved, bool with_scores) {
     saved.add("attention.statistics", d.batch * d.q_heads * d.sequence * kFp32Bytes);
     saved.add("attention.output", d.rows * d.q_width * d.bytes);
     // In 16 bit the flash kernel's output is the projection's input: one tensor.
-    if (d.gemm_bytes != d.bytes) saved.add("attention.out.input", d.rows * d.q_width * d.gemm_bytes);
+    if (d.gemm_bytes != d.bytes)
+      saved.add("attention.out.input", d.rows * d.q_width * d.gemm_bytes);
   } else {
     if (with_scores) saved.add("attention.scores", score_bytes(c));
     saved.add("attention.out.input", d.rows * d.q_width * d.gemm_bytes);
@@ -54,7 +55,8 @@ void save_attention(const LayerContext& c, Saved& saved, bool with_scores) {
 void save_mlp(const LayerContext& c, Saved& saved) {
   const LocalDims& d = c.d;
   saved.add("mlp.activation.input", d.rows * d.up_width * d.bytes);
-  if (!c.options.fused_kernels && c.shape.gated_mlp) saved.add("mlp.gate", d.rows * d.ffn * d.bytes);
+  if (!c.options.fused_kernels && c.shape.gated_mlp)
+    saved.add("mlp.gate", d.rows * d.ffn * d.bytes);
   saved.add("mlp.down.input", d.rows * d.ffn * d.gemm_bytes);
 }
 
@@ -91,13 +93,12 @@ std::int64_t forward_workspace(const LayerContext& c) {
   const std::int64_t gathered = d.sequence_parallel ? full : 0;
   const std::int64_t shard = d.norm_rows * d.hidden * e;
   const std::int64_t scores = c.flash() ? 0 : d.scores * e;  // before the softmax
-  if (c.options.recompute != Recompute::kFull)
-    return std::max({gathered, full + shard, scores});
+  if (c.options.recompute != Recompute::kFull) return std::max({gathered, full + shard, scores});
   // Nothing is kept, so a pass holds its half's tensors until the half is through.
   const std::int64_t attention = d.rows * (d.qkv_width + d.q_width) * e;
   const std::int64_t mlp = d.rows * (d.up_width + d.ffn) * e;
-  return 2 * shard + std::max({gathered + attention + scores + score_bytes(c),
-                               attention + full, gathered + mlp, mlp + full});
+  return 2 * shard + std::max({gathered + attention + scores + score_bytes(c), attention + full,
+                               gathered + mlp, mlp + full});
 }
 
 std::int64_t backward_workspace(const LayerContext& c) {
@@ -111,13 +112,13 @@ std::int64_t backward_workspace(const LayerContext& c) {
   const std::int64_t q = d.rows * d.q_width * e;
   const std::int64_t qkv = d.rows * d.qkv_width * e;
   const std::int64_t scores = c.flash() ? 0 : 2 * d.scores * e;  // gradient into and out of softmax
-  return residual + std::max({gathered + ffn,          // dX of mlp.down
-                              ffn + up,                // through the activation
-                              up + gathered + full,    // dX of mlp.up, input gathered again
-                              gathered + q,            // dX of attention.out
-                              q + qkv + scores,        // through the attention core
-                              qkv + gathered + full,   // dX of attention.qkv
-                              residual + full});       // through the norm
+  return residual + std::max({gathered + ffn,                    // dX of mlp.down
+                              ffn + up,                          // through the activation
+                              up + gathered + full,   // dX of mlp.up, input gathered again
+                              gathered + q,           // dX of attention.out
+                              q + qkv + scores,       // through the attention core
+                              qkv + gathered + full,  // dX of attention.qkv
+                              residual + full});      // through the norm
 }
 
 void fill_parameters(const LayerContext& c, Block& block) {

@@ -23,11 +23,15 @@ struct LayerContext {
   [[nodiscard]] bool dropout() const { return options.dropout > 0; }
   [[nodiscard]] bool post_norms() const { return shape.norms_per_layer >= 4; }
   // One norm feeds both halves of a parallel block, so their input gradients are one tensor.
-  [[nodiscard]] bool shared_norm() const { return shape.parallel_block && shape.norms_per_layer < 2; }
+  [[nodiscard]] bool shared_norm() const {
+    return shape.parallel_block && shape.norms_per_layer < 2;
+  }
   // The unfused attention's GEMMs want one K and V per query head.
   [[nodiscard]] bool expands_kv() const { return !flash() && d.kv_heads < d.q_heads; }
 
-  [[nodiscard]] Linear qkv() const { return {"attention.qkv", d.qkv_width, d.hidden, has_qkv_bias(shape)}; }
+  [[nodiscard]] Linear qkv() const {
+    return {"attention.qkv", d.qkv_width, d.hidden, has_qkv_bias(shape)};
+  }
   // Biases of row-parallel layers are added after the reduction, with the residual.
   [[nodiscard]] Linear out() const { return {"attention.out", d.hidden, d.q_width, false}; }
   // The bias of `up` is added with the activation.

@@ -8,7 +8,9 @@ namespace stepcast::workload {
 
 namespace {
 
-std::int64_t shard(std::int64_t width, std::int64_t t) { return (width + t - 1) / t; }
+std::int64_t shard(std::int64_t width, std::int64_t t) {
+  return (width + t - 1) / t;
+}
 
 }  // namespace
 
@@ -48,7 +50,8 @@ double causal_pairs(std::int64_t sequence, std::optional<std::int64_t> window) {
 }
 
 std::int64_t padded_vocab(const ModelShape& shape, const BlockOptions& options) {
-  const std::int64_t multiple = std::max<std::int64_t>(options.vocab_padding, 1) * options.tensor_parallel;
+  const std::int64_t multiple =
+      std::max<std::int64_t>(options.vocab_padding, 1) * options.tensor_parallel;
   return (shape.vocab + multiple - 1) / multiple * multiple;
 }
 

@@ -29,29 +29,40 @@ ParameterCount count_parameters(const ModelShape& shape) {
 std::optional<std::int64_t> window_of(const ModelShape& shape, std::int64_t layer) {
   if (!shape.sliding_window) return std::nullopt;
   const auto index = static_cast<std::size_t>(layer);
-  if (!shape.layer_is_sliding.empty() && !(index < shape.layer_is_sliding.size() && shape.layer_is_sliding[index]))
+  if (!shape.layer_is_sliding.empty() &&
+      !(index < shape.layer_is_sliding.size() && shape.layer_is_sliding[index]))
     return std::nullopt;
   return shape.sliding_window;
 }
 
-const char* name_of(NormKind kind) { return kind == NormKind::kLayerNorm ? "layernorm" : "rmsnorm"; }
+const char* name_of(NormKind kind) {
+  return kind == NormKind::kLayerNorm ? "layernorm" : "rmsnorm";
+}
 
 const char* name_of(Activation activation) {
   switch (activation) {
-    case Activation::kGelu: return "gelu";
-    case Activation::kGeluTanh: return "gelu_tanh";
-    case Activation::kSilu: return "silu";
-    case Activation::kRelu: return "relu";
+    case Activation::kGelu:
+      return "gelu";
+    case Activation::kGeluTanh:
+      return "gelu_tanh";
+    case Activation::kSilu:
+      return "silu";
+    case Activation::kRelu:
+      return "relu";
   }
   return "";
 }
 
 const char* name_of(Position position) {
   switch (position) {
-    case Position::kLearned: return "learned";
-    case Position::kRotary: return "rotary";
-    case Position::kAlibi: return "alibi";
-    case Position::kNone: return "none";
+    case Position::kLearned:
+      return "learned";
+    case Position::kRotary:
+      return "rotary";
+    case Position::kAlibi:
+      return "alibi";
+    case Position::kNone:
+      return "none";
   }
   return "";
 }

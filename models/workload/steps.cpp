@@ -123,14 +123,14 @@ void StepList::linear_backward(const Linear& l, InputGradient input_gradient, bo
   } else {
     gemm(l.name + ".wgrad", Pass::kWeightGrad, d_.gemm_dtype, {1, l.n, l.k, m}, inputs,
          weights * d_.bytes);
-    add(l.name + ".accumulate", {OpClass::kElementwise, Pass::kWeightGrad,
-                                 static_cast<double>(weights), weights * (d_.bytes + d_.gradient_bytes),
-                                 weights * d_.gradient_bytes, 1});
+    add(l.name + ".accumulate",
+        {OpClass::kElementwise, Pass::kWeightGrad, static_cast<double>(weights),
+         weights * (d_.bytes + d_.gradient_bytes), weights * d_.gradient_bytes, 1});
   }
   if (l.bias)
-    add(l.name + ".bias_grad", {OpClass::kElementwise, Pass::kWeightGrad, product(m, l.n),
-                                m * l.n * d_.bytes + l.n * d_.gradient_bytes,
-                                l.n * d_.gradient_bytes, 1});
+    add(l.name + ".bias_grad",
+        {OpClass::kElementwise, Pass::kWeightGrad, product(m, l.n),
+         m * l.n * d_.bytes + l.n * d_.gradient_bytes, l.n * d_.gradient_bytes, 1});
 }
 
 void StepList::sum(const std::string& name, std::int64_t elements, Pass pass) {
@@ -140,7 +140,8 @@ void StepList::sum(const std::string& name, std::int64_t elements, Pass pass) {
 
 void StepList::gather(const std::string& name) {
   if (!d_.sequence_parallel) return;
-  collective(name + ".gather", CollectiveKind::kAllGather, d_.rows * d_.hidden * d_.bytes, d_.dtype);
+  collective(name + ".gather", CollectiveKind::kAllGather, d_.rows * d_.hidden * d_.bytes,
+             d_.dtype);
 }
 
 void StepList::reduce(const std::string& name, int overlap_steps) {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <tuple>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -27,6 +27,15 @@ constexpr std::int64_t kLanesPerStream = 1000;
 std::int64_t thread_of(std::uint8_t stream, std::size_t lane) {
   return static_cast<std::int64_t>(stream) * kLanesPerStream + static_cast<std::int64_t>(lane) + 1;
 }
+
+// Where a span goes; ties in the order of the recording.
+struct Place {
+  RankId worker;
+  std::uint8_t stream;
+  TimePoint start;
+  std::size_t index;
+  friend auto operator<=>(const Place&, const Place&) = default;
+};
 
 class Writer {
  public:
@@ -99,16 +108,14 @@ class Writer {
 
   void write_spans() {
     const std::vector<Span>& spans = recording_.spans;
-    std::vector<std::size_t> order(spans.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return std::tuple(spans[a].worker, spans[a].stream, spans[a].start, a) <
-             std::tuple(spans[b].worker, spans[b].stream, spans[b].start, b);
-    });
+    std::vector<Place> order;  // small keys sort faster than spans
+    order.reserve(spans.size());
+    for (std::size_t i = 0; i < spans.size(); ++i) order.push_back({spans[i].worker, spans[i].stream, spans[i].start, i});
+    std::sort(order.begin(), order.end());
     std::vector<TimePoint> lane_ends;  // of the present worker and stream
     const Span* previous = nullptr;
-    for (const std::size_t index : order) {
-      const Span& span = spans[index];
+    for (const Place& place : order) {
+      const Span& span = spans[place.index];
       if (previous == nullptr || previous->worker != span.worker || previous->stream != span.stream) lane_ends.clear();
       previous = &span;
       const auto free = std::find_if(lane_ends.begin(), lane_ends.end(), [&](TimePoint end) { return end <= span.start; });

@@ -22,12 +22,13 @@ TEST_SUITE_BEGIN("golden");
 namespace {
 
 std::string describe(const ModelShape& s) {
-  std::string text = fmt::format(
-      "layers {}  hidden {}  heads {}  kv {}  head {}  ffn {}  vocab {}\n", s.layers, s.hidden,
-      s.heads, s.kv_heads, s.head_dim, s.ffn, s.vocab);
-  text += fmt::format("{}{}  {}  norms {}  position {} {}\n", name_of(s.norm),
-                      s.norm == NormKind::kLayerNorm && !s.norm_bias ? " without shift" : "",
-                      name_of(s.activation), s.norms_per_layer, name_of(s.position), s.max_positions);
+  std::string text =
+      fmt::format("layers {}  hidden {}  heads {}  kv {}  head {}  ffn {}  vocab {}\n", s.layers,
+                  s.hidden, s.heads, s.kv_heads, s.head_dim, s.ffn, s.vocab);
+  text +=
+      fmt::format("{}{}  {}  norms {}  position {} {}\n", name_of(s.norm),
+                  s.norm == NormKind::kLayerNorm && !s.norm_bias ? " without shift" : "",
+                  name_of(s.activation), s.norms_per_layer, name_of(s.position), s.max_positions);
   std::string flags;
   const auto flag = [&](bool on, const char* name) { flags += on ? std::string{" "} + name : ""; };
   flag(s.gated_mlp, "gated");
@@ -43,7 +44,8 @@ std::string describe(const ModelShape& s) {
   if (s.sliding_window)
     text += fmt::format("window {} on {} layers\n", *s.sliding_window,
                         s.layer_is_sliding.empty() ? s.layers
-                                                   : std::count(s.layer_is_sliding.begin(), s.layer_is_sliding.end(), true));
+                                                   : std::count(s.layer_is_sliding.begin(),
+                                                                s.layer_is_sliding.end(), true));
   text += fmt::format("parameters {}\n", count_parameters(s).total);
   if (!s.note.empty()) text += "note " + s.note + "\n";
   return text;

@@ -65,7 +65,8 @@ TEST_CASE("workload: doubling the batch doubles GEMM work, activations and messa
       const auto x = collectives(a[i].backward);
       const auto y = collectives(b[i].backward);
       REQUIRE(x.size() == y.size());
-      for (std::size_t k = 0; k < x.size(); ++k) CHECK(y[k].bytes.count() == 2 * x[k].bytes.count());
+      for (std::size_t k = 0; k < x.size(); ++k)
+        CHECK(y[k].bytes.count() == 2 * x[k].bytes.count());
     }
   }
 }
@@ -87,8 +88,10 @@ TEST_CASE("workload: tensor-parallel shards sum to the whole") {
       CAPTURE(shards[i].name);
       const double shard = t * (gemm_flops(shards[i].forward) + gemm_flops(shards[i].backward));
       const double all = gemm_flops(wholes[i].forward) + gemm_flops(wholes[i].backward);
-      if (replicates) CHECK(shard >= all * (1 - 1e-12));
-      else CHECK(shard == doctest::Approx(all).epsilon(1e-12));
+      if (replicates)
+        CHECK(shard >= all * (1 - 1e-12));
+      else
+        CHECK(shard == doctest::Approx(all).epsilon(1e-12));
       CHECK(shards[i].parameters * d.options.tensor_parallel >= wholes[i].parameters);
       CHECK(shards[i].parameters <= wholes[i].parameters);
       CHECK(saved_bytes(shards[i]) <= saved_bytes(wholes[i]));
@@ -102,9 +105,10 @@ TEST_CASE("workload: one rank's blocks hold exactly the model's parameters") {
     BlockOptions options;
     options.sequence = 128;
     options.vocab_padding = 1;
-    const std::int64_t blocks = make_embedding(preset.shape, options).parameters +
-                                preset.shape.layers * make_layer(preset.shape, 0, options).parameters +
-                                make_head(preset.shape, options, true).parameters;
+    const std::int64_t blocks =
+        make_embedding(preset.shape, options).parameters +
+        preset.shape.layers * make_layer(preset.shape, 0, options).parameters +
+        make_head(preset.shape, options, true).parameters;
     CHECK(blocks == count_parameters(preset.shape).total);
   }
 }
@@ -160,7 +164,8 @@ TEST_CASE("workload: blocks are well formed") {
     }
     Draw none = d;
     none.options.recompute = Recompute::kNone;
-    CHECK(saved_bytes(make_layer(d.shape, 0, d.options)) <= saved_bytes(make_layer(d.shape, 0, none.options)));
+    CHECK(saved_bytes(make_layer(d.shape, 0, d.options)) <=
+          saved_bytes(make_layer(d.shape, 0, none.options)));
   }
 }
 

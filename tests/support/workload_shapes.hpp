@@ -67,7 +67,8 @@ inline std::size_t find_step(const std::vector<workload::Step>& steps, std::stri
   return steps.size();
 }
 
-inline std::vector<workload::TensorCollective> collectives(const std::vector<workload::Step>& steps) {
+inline std::vector<workload::TensorCollective> collectives(
+    const std::vector<workload::Step>& steps) {
   std::vector<workload::TensorCollective> list;
   for (const auto& step : steps)
     if (const auto* c = std::get_if<workload::TensorCollective>(&step)) list.push_back(*c);

@@ -17,7 +17,8 @@ double closed_form(double layers, double s, double h, double vocab) {
 double step_flops(const ModelShape& shape, const BlockOptions& options) {
   const Block layer = make_layer(shape, 0, options);
   const Block head = make_head(shape, options, true);
-  return static_cast<double>(shape.layers) * (gemm_flops(layer.forward) + gemm_flops(layer.backward)) +
+  return static_cast<double>(shape.layers) *
+             (gemm_flops(layer.forward) + gemm_flops(layer.backward)) +
          gemm_flops(head.forward) + gemm_flops(head.backward);
 }
 
@@ -38,13 +39,14 @@ TEST_CASE("workload: the operators' GEMMs add up to Megatron's closed form") {
   BlockOptions options;
   options.sequence = 2048;
   options.attention = AttentionKernel::kUnfused;
-  CHECK(step_flops(shape, options) == doctest::Approx(closed_form(96, 2048, 12288, 51200)).epsilon(1e-12));
+  CHECK(step_flops(shape, options) ==
+        doctest::Approx(closed_form(96, 2048, 12288, 51200)).epsilon(1e-12));
   // With full recomputation the layers' forward pass runs twice: 96 in place of 72 (Narayanan et
   // al. 2021, eq. 3), but for the logits: 96 B s l h^2 (1 + s/6h + V/(16 l h)).
   options.recompute = Recompute::kFull;
   const double again = 96 * gemm_flops(make_layer(shape, 0, options).recompute);
-  const double narayanan =
-      96.0 * 96 * 2048 * 12288.0 * 12288.0 * (1 + 2048 / (6 * 12288.0) + 51200 / (16.0 * 96 * 12288));
+  const double narayanan = 96.0 * 96 * 2048 * 12288.0 * 12288.0 *
+                           (1 + 2048 / (6 * 12288.0) + 51200 / (16.0 * 96 * 12288));
   CHECK(step_flops(shape, options) + again == doctest::Approx(narayanan).epsilon(1e-12));
 }
 
@@ -59,7 +61,8 @@ TEST_CASE("workload: flash attention executes half the square and recomputes sco
   const double half = model_flops_per_sequence(shape, 4096, FlopsConvention::kLlama).si();
   CHECK(full - half == doctest::Approx(2 * 6 * s * s * h));
   const double executed = step_flops(shape, options);
-  CHECK(executed - half == doctest::Approx(2 * s * s * h));  // one product of 2 h s^2 / 2, two layers
+  CHECK(executed - half ==
+        doctest::Approx(2 * s * s * h));  // one product of 2 h s^2 / 2, two layers
 }
 
 // PaLM 540B (Chowdhery et al. 2022, table 1 and appendix B) is not dense-GPT shaped; the formula is

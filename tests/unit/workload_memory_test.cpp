@@ -16,7 +16,9 @@ namespace {
 constexpr std::int64_t kSbh = 1'048'576;
 constexpr std::int64_t kScores = 8'388'608;
 
-ModelShape small_gpt() { return gpt_shape(4, 1024, 16); }
+ModelShape small_gpt() {
+  return gpt_shape(4, 1024, 16);
+}
 
 BlockOptions unfused_attention() {
   BlockOptions options;
@@ -27,7 +29,9 @@ BlockOptions unfused_attention() {
   return options;
 }
 
-std::int64_t saved(const BlockOptions& options) { return saved_bytes(make_layer(small_gpt(), 0, options)); }
+std::int64_t saved(const BlockOptions& options) {
+  return saved_bytes(make_layer(small_gpt(), 0, options));
+}
 
 }  // namespace
 
@@ -65,7 +69,8 @@ TEST_CASE("workload: selective recomputation drops the scores, full keeps the in
   const Block block = make_layer(small_gpt(), 0, options);
   CHECK(block.recompute_peak.count() == 5 * kScores / 4);
   REQUIRE(block.recompute.size() == 4);  // scores, softmax, dropout, context
-  CHECK(std::get<Operator>(block.recompute[0]).kernel == std::get<Operator>(block.forward[find_step(block.forward, "attention.scores")]).kernel);
+  CHECK(std::get<Operator>(block.recompute[0]).kernel ==
+        std::get<Operator>(block.forward[find_step(block.forward, "attention.scores")]).kernel);
 }
 
 // Without dropout there are no masks: 34 - 2 bytes an element, and of a score only the softmax's

@@ -37,7 +37,9 @@ class Table {
   CsvTable table_;
 };
 
-bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
@@ -48,7 +50,8 @@ TEST_CASE("workload: every collected config.json loads exactly or is refused for
   std::map<std::string, std::int64_t> totals;
   const Table counts{*folder + "/param_counts.csv"};
   for (std::size_t i = 0; i < counts.size(); ++i)
-    totals[counts.text(i, "file")] = std::strtoll(counts.text(i, "params_total_computed").c_str(), nullptr, 10);
+    totals[counts.text(i, "file")] =
+        std::strtoll(counts.text(i, "params_total_computed").c_str(), nullptr, 10);
 
   int loaded = 0, compared = 0, refused = 0;
   for (std::size_t i = 0; i < index.size(); ++i) {
@@ -75,8 +78,10 @@ TEST_CASE("workload: every collected config.json loads exactly or is refused for
     }
     ++refused;
     INFO(error);
-    if (!index.text(i, "experts").empty()) CHECK(has(error, "a mixture of experts is not modelled yet"));
-    if (has(type, "deepseek_v3") || type == "kimi_k2" || type == "glm_moe_dsa") CHECK(has(error, "(MLA)"));
+    if (!index.text(i, "experts").empty())
+      CHECK(has(error, "a mixture of experts is not modelled yet"));
+    if (has(type, "deepseek_v3") || type == "kimi_k2" || type == "glm_moe_dsa")
+      CHECK(has(error, "(MLA)"));
     if (type == "nemotron_h" || type == "qwen3_next") CHECK(has(error, "hybrid"));
     if (type == "nemotron-nas") CHECK(has(error, "layers of different shapes"));
     CHECK_FALSE(has(error, "not valid JSON"));
@@ -96,7 +101,8 @@ TEST_CASE("workload: conventions reproduce printed TFLOP/s of Megatron-LM runs")
   int model_rows = 0, hardware_rows = 0;
   for (std::size_t i = 0; i < table.size(); ++i) {
     const double tflops = table.number(i, "tflops_gpu");
-    const double step = table.text(i, "step_s").empty() ? table.number(i, "step_s_derived") : table.number(i, "step_s");
+    const double step = table.text(i, "step_s").empty() ? table.number(i, "step_s_derived")
+                                                        : table.number(i, "step_s");
     if (tflops <= 0 || step <= 0) continue;
     CAPTURE(table.text(i, "row_id"));
     ModelShape shape = gpt_shape(static_cast<std::int64_t>(table.number(i, "layers")),
@@ -105,7 +111,8 @@ TEST_CASE("workload: conventions reproduce printed TFLOP/s of Megatron-LM runs")
                                  static_cast<std::int64_t>(table.number(i, "vocab")));
     shape.ffn = static_cast<std::int64_t>(table.number(i, "ffn"));
     shape.gated_mlp = table.text(i, "gated_mlp") == "1";
-    if (!table.text(i, "kv_heads").empty()) shape.kv_heads = static_cast<std::int64_t>(table.number(i, "kv_heads"));
+    if (!table.text(i, "kv_heads").empty())
+      shape.kv_heads = static_cast<std::int64_t>(table.number(i, "kv_heads"));
     const auto sequence = static_cast<std::int64_t>(table.number(i, "seq_len"));
     double flops = model_flops_per_sequence(shape, sequence, FlopsConvention::kMegatron).si();
     const std::string& definition = table.text(i, "tflops_def");
@@ -115,25 +122,31 @@ TEST_CASE("workload: conventions reproduce printed TFLOP/s of Megatron-LM runs")
       options.sequence = sequence;
       options.attention = AttentionKernel::kUnfused;
       options.recompute = Recompute::kFull;
-      flops += static_cast<double>(shape.layers) * gemm_flops(make_layer(shape, 0, options).recompute);
+      flops +=
+          static_cast<double>(shape.layers) * gemm_flops(make_layer(shape, 0, options).recompute);
       ++hardware_rows;
     } else {
       ++model_rows;
     }
-    const double ratio = flops * table.number(i, "global_batch") / (step * table.number(i, "n_gpus")) / (tflops * 1e12);
+    const double ratio = flops * table.number(i, "global_batch") /
+                         (step * table.number(i, "n_gpus")) / (tflops * 1e12);
     CHECK(ratio == doctest::Approx(1.0).epsilon(0.01));
   }
   CHECK(model_rows >= 10);
   CHECK(hardware_rows >= 15);
 }
 
-// Korthikanti et al. figure 7, percent of the memory without either technique, read off and rounded.
+// Korthikanti et al. figure 7, percent of the memory without either technique, read off and
+// rounded.
 TEST_CASE("workload: activation memory relative to none") {
   const auto path = shared_path("truth/activation_memory_relative.csv");
   if (!path) return;
   const Table table{*path};
   const std::map<std::string, std::pair<std::int64_t, std::int64_t>> models{
-      {"GPT-22B", {6144, 64}}, {"GPT-175B", {12288, 96}}, {"GPT-530B", {20480, 128}}, {"GPT-1T", {25600, 160}}};
+      {"GPT-22B", {6144, 64}},
+      {"GPT-175B", {12288, 96}},
+      {"GPT-530B", {20480, 128}},
+      {"GPT-1T", {25600, 160}}};
   for (std::size_t i = 0; i < table.size(); ++i) {
     const auto [hidden, heads] = models.at(table.text(i, "model"));
     CAPTURE(table.text(i, "model"));
@@ -149,10 +162,14 @@ TEST_CASE("workload: activation memory relative to none") {
       options.recompute = recompute;
       return 100 * static_cast<double>(saved_bytes(make_layer(shape, 0, options))) / none;
     };
-    CHECK(percent(true, Recompute::kNone) == doctest::Approx(table.number(i, "seq_parallel_pct")).epsilon(0.01));
-    CHECK(percent(false, Recompute::kSelective) == doctest::Approx(table.number(i, "selective_pct")).epsilon(0.01));
-    CHECK(percent(true, Recompute::kSelective) == doctest::Approx(table.number(i, "selective_plus_seq_pct")).epsilon(0.01));
-    CHECK(percent(false, Recompute::kFull) == doctest::Approx(table.number(i, "full_pct")).epsilon(0.01));
+    CHECK(percent(true, Recompute::kNone) ==
+          doctest::Approx(table.number(i, "seq_parallel_pct")).epsilon(0.01));
+    CHECK(percent(false, Recompute::kSelective) ==
+          doctest::Approx(table.number(i, "selective_pct")).epsilon(0.01));
+    CHECK(percent(true, Recompute::kSelective) ==
+          doctest::Approx(table.number(i, "selective_plus_seq_pct")).epsilon(0.01));
+    CHECK(percent(false, Recompute::kFull) ==
+          doctest::Approx(table.number(i, "full_pct")).epsilon(0.01));
   }
 }
 

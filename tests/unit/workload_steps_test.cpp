@@ -21,7 +21,8 @@ BlockOptions llama_options(int tensor_parallel, bool sequence_parallel) {
 
 std::vector<std::string> names(const std::vector<Step>& steps) {
   std::vector<std::string> list;
-  for (const Step& step : steps) list.push_back(std::visit([](const auto& s) { return s.name; }, step));
+  for (const Step& step : steps)
+    list.push_back(std::visit([](const auto& s) { return s.name; }, step));
   return list;
 }
 
@@ -53,7 +54,8 @@ TEST_CASE("workload: tensor parallelism all-reduces twice each way") {
     CHECK(c.bytes.count() == kActivation);
     CHECK_FALSE(c.overlaps_next);
   }
-  CHECK(find_step(block.forward, "attention.all_reduce") == find_step(block.forward, "attention.out") + 1);
+  CHECK(find_step(block.forward, "attention.all_reduce") ==
+        find_step(block.forward, "attention.out") + 1);
   CHECK(find_step(block.forward, "mlp.all_reduce") == find_step(block.forward, "mlp.down") + 1);
   const auto backward = collectives(block.backward);
   REQUIRE(backward.size() == 2);
@@ -67,8 +69,9 @@ TEST_CASE("workload: tensor parallelism all-reduces twice each way") {
   CHECK(std::get<Operator>(block.backward.at(at + 1)).kernel.pass == plan::Pass::kWeightGrad);
 }
 
-// Korthikanti et al. 2022, section 4.2.2: all-gather and reduce-scatter in place of each all-reduce,
-// and one more all-gather per half in backward for the sharded input of the weight gradient.
+// Korthikanti et al. 2022, section 4.2.2: all-gather and reduce-scatter in place of each
+// all-reduce, and one more all-gather per half in backward for the sharded input of the weight
+// gradient.
 TEST_CASE("workload: sequence parallelism gathers and scatters, and regathers saved inputs") {
   const Block block = make_layer(llama3_8b(), 0, llama_options(8, true));
   const auto count = [](const std::vector<Step>& steps, plan::CollectiveKind kind) {
@@ -102,8 +105,8 @@ TEST_CASE("workload: a parallel block reduces once") {
   options.tensor_parallel = 1;
   CHECK(names(make_layer(falcon, 0, options).forward) ==
         std::vector<std::string>{"norm1", "attention.qkv", "attention.rotary", "attention.core",
-                                 "attention.out", "mlp.up", "mlp.activation", "mlp.down", "block.sum",
-                                 "residual1"});
+                                 "attention.out", "mlp.up", "mlp.activation", "mlp.down",
+                                 "block.sum", "residual1"});
   const ModelShape neox = find_preset("gpt-neox-20b").shape;
   options.tensor_parallel = 8;
   const Block block = make_layer(neox, 0, options);
@@ -126,8 +129,10 @@ TEST_CASE("workload: GEMM shapes of the fused projections") {
   const Block block = make_layer(llama3_8b(), 0, llama_options(4, false));
   CHECK(*kernel(block.forward, "attention.qkv").gemm == plan::GemmShape{1, 8192, 6144 / 4, 4096});
   CHECK(*kernel(block.forward, "mlp.up").gemm == plan::GemmShape{1, 8192, 2 * 14336 / 4, 4096});
-  CHECK(*kernel(block.backward, "mlp.up.dgrad").gemm == plan::GemmShape{1, 8192, 4096, 2 * 14336 / 4});
-  CHECK(*kernel(block.backward, "mlp.up.wgrad").gemm == plan::GemmShape{1, 2 * 14336 / 4, 4096, 8192});
+  CHECK(*kernel(block.backward, "mlp.up.dgrad").gemm ==
+        plan::GemmShape{1, 8192, 4096, 2 * 14336 / 4});
+  CHECK(*kernel(block.backward, "mlp.up.wgrad").gemm ==
+        plan::GemmShape{1, 2 * 14336 / 4, 4096, 8192});
   // bytes: A and B once, C once; dW is added into fp32.
   CHECK(kernel(block.forward, "mlp.up").read.count() == 2LL * (8192 * 4096 + 4096 * 7168));
   CHECK(kernel(block.backward, "mlp.up.wgrad").written.count() == 4LL * 4096 * 7168);
@@ -163,7 +168,8 @@ TEST_CASE("workload: Gemma's four norms and head norms") {
   const Block block = make_layer(find_preset("gemma3-4b").shape, 0, llama_options(1, false));
   int norms = 0;
   for (const Step& step : block.forward)
-    if (const auto* op = std::get_if<Operator>(&step)) norms += op->kernel.op == plan::OpClass::kNorm ? 1 : 0;
+    if (const auto* op = std::get_if<Operator>(&step))
+      norms += op->kernel.op == plan::OpClass::kNorm ? 1 : 0;
   CHECK(norms == 5);
   CHECK(find_step(block.forward, "norm2.post") == find_step(block.forward, "mlp.down") + 1);
 }
@@ -175,8 +181,10 @@ TEST_CASE("workload: FP8 runs the linear layers only") {
   CHECK(kernel(block.forward, "attention.qkv").dtype == plan::Dtype::kFp8);
   CHECK(kernel(block.forward, "attention.core").dtype == plan::Dtype::kBf16);
   CHECK(kernel(block.forward, "attention.qkv").read.count() == 8192LL * 4096 + 4096 * 6144);
-  CHECK(find_step(block.forward, "attention.qkv.cast") + 1 == find_step(block.forward, "attention.qkv"));
-  CHECK(kernel(make_head(llama3_8b(), options, false).forward, "head.logits").dtype == plan::Dtype::kBf16);
+  CHECK(find_step(block.forward, "attention.qkv.cast") + 1 ==
+        find_step(block.forward, "attention.qkv"));
+  CHECK(kernel(make_head(llama3_8b(), options, false).forward, "head.logits").dtype ==
+        plan::Dtype::kBf16);
 }
 
 TEST_CASE("workload: embedding and head of one rank") {
