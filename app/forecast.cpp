@@ -22,6 +22,12 @@ namespace {
 // NCCL's usual choice within an NVSwitch box; the scenario's communication.channels overrides it.
 constexpr std::int64_t kUsualChannels = 16;
 
+calibration::AttentionGeneration attention_generation(scenario::AttentionChoice choice) {
+  if (choice == scenario::AttentionChoice::kFlash2) return calibration::AttentionGeneration::kFlash2;
+  if (choice == scenario::AttentionChoice::kFlash1) return calibration::AttentionGeneration::kFlash1;
+  return calibration::AttentionGeneration::kNewest;
+}
+
 std::int64_t communicators_of(const plan::Plan& plan) {
   // One communicator a group that has more than one member.
   std::int64_t count = 0;
@@ -46,7 +52,7 @@ run::Machine machine_of(const Setup& setup, const topology::Fabric& fabric, cons
           .collectives = {},
           .forced_algorithm = forced,
           .communicator_bytes = collective::communicator_memory(channels) * communicators_of(setup.plan),
-          .communication_launch = model.parameters().host_launch};
+          .communication_launch = model.parameters().host_collective};
 }
 
 // The first worker of each stage, then the rest in rank order.
@@ -96,7 +102,9 @@ Forecast forecast(const Setup& setup, const ForecastOptions& options) {
   const auto started = std::chrono::steady_clock::now();
   const topology::Fabric& fabric = setup.fabric;
   const topology::Router router{fabric};
-  const gpu::GpuModel model{calibration::make_parameters(setup.hardware.gpu, setup.profile.profile)};
+  const gpu::GpuModel model{calibration::with_attention(
+      calibration::make_parameters(setup.hardware.gpu, setup.profile.profile), setup.hardware.gpu,
+      attention_generation(setup.scenario.model.attention))};
   const run::Machine machine = machine_of(setup, fabric, router, model);
   Forecast f;
   f.scenario = setup.scenario;

@@ -143,8 +143,8 @@ parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload:
   strategy.gradient_dtype = gradient_dtype(s.memory.gradients);
   strategy.fp32_master = s.memory.fp32_master;
   strategy.recompute = recompute_of(s.memory.recompute);
-  strategy.attention = s.model.attention == scenario::AttentionChoice::kFlash ? workload::AttentionKernel::kFlash
-                                                                              : workload::AttentionKernel::kUnfused;
+  strategy.attention = s.model.attention == scenario::AttentionChoice::kUnfused ? workload::AttentionKernel::kUnfused
+                                                                                : workload::AttentionKernel::kFlash;
   strategy.fused_kernels = s.model.fused_kernels;
   strategy.dropout = s.model.dropout;
   strategy.vocab_padding = s.model.vocab_padding;

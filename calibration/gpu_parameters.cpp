@@ -1,5 +1,7 @@
 #include "calibration/gpu_parameters.hpp"
 
+#include "sim/base/text.hpp"
+
 #include <algorithm>
 
 #include "sim/base/diagnostic.hpp"
@@ -42,6 +44,20 @@ gpu::HardwareParameters hardware(const topology::Gpu& gpu) {
 
 }  // namespace
 
+gpu::GpuParameters with_attention(gpu::GpuParameters parameters, const topology::Gpu& gpu, AttentionGeneration generation) {
+  if (generation == AttentionGeneration::kNewest) return parameters;
+  // Flash-3 reaches 75 % of an H100's peak, flash-2 35 % (Shah et al. 2024, arXiv 2407.08608, section 1); on
+  // Ampere and before flash-2 is the newest there is. Flash-2 is "around 2x" flash-1 (Dao 2023, arXiv
+  // 2307.08691, abstract).
+  const bool has_flash3 = parse_number(gpu.architecture).value_or(0.0) >= 9.0;
+  double factor = has_flash3 ? 0.35 / 0.75 : 1.0;
+  if (generation == AttentionGeneration::kFlash1) factor /= 2.0;
+  parameters.attention.mma_efficiency *= factor;
+  parameters.attention.backward_mma_efficiency *= factor;
+  parameters.attention.scores_per_clock *= factor;
+  return parameters;
+}
+
 gpu::GpuParameters make_parameters(const topology::Gpu& gpu, const Profile& profile, ClockRegime regime) {
   gpu::GpuParameters p;
   p.hardware = hardware(gpu);
@@ -71,6 +87,7 @@ gpu::GpuParameters make_parameters(const topology::Gpu& gpu, const Profile& prof
   p.kernel_latency = profile.overhead.kernel_latency.value;
   p.kernel_gap = profile.overhead.kernel_gap.value;
   p.host_launch = profile.overhead.host_launch.value;
+  p.host_collective = profile.overhead.host_collective.value;
   p.context = profile.overhead.context.value;
   p.gemm_workspace = profile.overhead.gemm_workspace.value;
   return regime == ClockRegime::kSustained ? gpu::at_clock(p, profile.clock.sustained_fraction.value) : p;

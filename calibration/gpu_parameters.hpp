@@ -16,4 +16,9 @@ enum class ClockRegime : std::uint8_t { kSustained, kShortRun };
 gpu::GpuParameters make_parameters(const topology::Gpu& gpu, const Profile& profile,
                                    ClockRegime regime = ClockRegime::kSustained);
 
+// Fused attention kernels by generation. Profiles describe the newest of each architecture; older ones
+// are slower by published ratios (gpu_parameters.cpp).
+enum class AttentionGeneration : std::uint8_t { kNewest, kFlash2, kFlash1 };
+gpu::GpuParameters with_attention(gpu::GpuParameters parameters, const topology::Gpu& gpu, AttentionGeneration generation);
+
 }  // namespace stepcast::calibration

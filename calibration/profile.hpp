@@ -98,6 +98,7 @@ struct OverheadProfile {
   Figure<Duration> kernel_latency;
   Figure<Duration> kernel_gap;
   Figure<Duration> host_launch;
+  Figure<Duration> host_collective;
   Figure<Bytes> context;
   Figure<Bytes> gemm_workspace;
   template <class V>
@@ -105,6 +106,7 @@ struct OverheadProfile {
     v.key("kernel_latency", kernel_latency, "A kernel that does nothing, start to end on the device.", scenario::required());
     v.key("kernel_gap", kernel_gap, "Idle between two queued kernels of one stream.", scenario::required());
     v.key("host_launch", host_launch, "Host time per kernel, framework included.", scenario::required());
+    v.key("host_collective", host_collective, "Host time per collective, send or receive, framework included.", scenario::required());
     v.key("context", context, "Device memory of the context and the libraries' code.", scenario::required());
     v.key("gemm_workspace", gemm_workspace, "Device memory of the matrix library's workspace.", scenario::required());
   }

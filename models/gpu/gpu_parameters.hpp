@@ -72,6 +72,7 @@ struct GpuParameters {
   Duration kernel_latency;  // a kernel that does nothing, start to end on the device
   Duration kernel_gap;      // idle between two dependent kernels of one stream
   Duration host_launch;     // host time per kernel, framework included
+  Duration host_collective; // host time per collective, send or receive, framework included
   Bytes context;            // CUDA context and libraries' code
   Bytes gemm_workspace;     // cuBLAS and cuBLASLt workspace
 };

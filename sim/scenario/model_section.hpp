@@ -71,7 +71,7 @@ struct Model {
           not_empty().example("llama3-8b").in_starter());
     v.key("shape", shape, "The model's shape, written out.");
     v.key("sequence", sequence, "Tokens in one sequence.", required().between(1, 1e9).example("8192"));
-    v.key("attention", attention, "Attention kernels: flash (scores never stored) or unfused.");
+    v.key("attention", attention, "Attention kernels: flash (scores never stored; the newest for the GPU), an older flash generation, or unfused.");
     v.key("flops_convention", flops_convention,
           "Which published rule counts the model's FLOPs for MFU: Megatron-LM, PaLM or Llama.");
     v.key("vocab_padding", vocab_padding, "The vocabulary is padded to a multiple of this times tp.", between(1, 1e6));

@@ -22,9 +22,12 @@ constexpr WordList<RecomputePolicy, 3> enum_words(RecomputePolicy) {
            {"full", RecomputePolicy::kFull}}};
 }
 
-enum class AttentionChoice : std::uint8_t { kFlash, kUnfused };
-constexpr WordList<AttentionChoice, 2> enum_words(AttentionChoice) {
-  return {{{"flash", AttentionChoice::kFlash}, {"unfused", AttentionChoice::kUnfused}}};
+enum class AttentionChoice : std::uint8_t { kFlash, kFlash2, kFlash1, kUnfused };
+constexpr WordList<AttentionChoice, 4> enum_words(AttentionChoice) {
+  return {{{"flash", AttentionChoice::kFlash},
+           {"flash-2", AttentionChoice::kFlash2},
+           {"flash-1", AttentionChoice::kFlash1},
+           {"unfused", AttentionChoice::kUnfused}}};
 }
 
 enum class Precision : std::uint8_t { kBf16, kFp16, kFp32, kTf32, kFp8 };

@@ -1,0 +1,50 @@
+// app/truth_table.hpp — a table of published training runs against forecasts: one scenario a row, the
+// error of each, and the summary. Rows that cannot be expressed are counted with their reason.
+//
+// error = (forecast - measured) / measured; MAPE is the mean of its absolute value over rows that have
+// a measured step time and a forecast.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "app/hardware_shelf.hpp"
+#include "calibration/truth_row.hpp"
+
+namespace stepcast::app {
+
+struct TruthOutcome {
+  calibration::TruthRow row;
+  std::string reason;                     // why it is refused; empty: ok
+  std::optional<double> forecast_step_s;
+  std::optional<Bytes> forecast_memory;
+  [[nodiscard]] bool ok() const { return reason.empty(); }
+  [[nodiscard]] std::optional<double> error_pct() const;
+  [[nodiscard]] std::optional<double> memory_error_pct() const;
+};
+
+struct TruthSummary {
+  std::size_t n = 0;
+  std::size_t ok = 0;
+  std::size_t refused = 0;
+  std::optional<double> mape_pct;
+  std::optional<double> median_ape_pct;
+  std::optional<double> worst_ape_pct;
+  std::optional<double> bias_pct;         // mean signed error
+  std::optional<double> memory_mape_pct;
+};
+
+// `progress` is told how many rows are done. `threads` rows are forecast at a time; the result does
+// not depend on it.
+std::vector<TruthOutcome> forecast_table(const std::string& file, const HardwareShelf& shelf, unsigned threads,
+                                         const std::function<void(std::size_t done, std::size_t of)>& progress);
+TruthSummary summarise(const std::vector<TruthOutcome>& outcomes);
+
+std::string truth_text(const std::vector<TruthOutcome>& outcomes);
+nlohmann::ordered_json truth_json(const std::vector<TruthOutcome>& outcomes);
+
+}  // namespace stepcast::app

@@ -1,0 +1,242 @@
+#include "calibration/truth_row.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "calibration/truth_cluster.hpp"
+#include "sim/base/diagnostic.hpp"
+#include "sim/base/text.hpp"
+
+namespace stepcast::calibration {
+namespace {
+
+constexpr std::array<std::string_view, 8> kRequiredColumns{"row_id", "gpu", "n_gpus", "layers",
+                                                           "hidden", "heads", "seq_len", "global_batch"};
+
+// How a framework runs what its rows do not say. First match of the start of the name wins.
+struct Framework {
+  std::string_view prefix;
+  std::string_view attention;  // the scenario's word
+  bool fused_kernels;          // compiled or hand-fused norms, activations and loss, else one kernel an operator
+  bool overlaps_gradients;
+  bool gradients_fp32;    // accumulated and reduced in fp32, else in the training precision
+  double dropout;
+};
+constexpr std::array kFrameworks{
+    // Megatron-LM before Megatron-Core: fused softmax, bias+GELU and bias+dropout+add kernels, local DDP that reduces
+    // after the backward pass, dropout 0.1 (arguments.py of v2.0 to v2.5; Narayanan et al. 2021, section 5).
+    Framework{"Megatron-LM Sep 2020", "unfused", true, false, false, 0.1},
+    Framework{"Megatron-LM v2", "unfused", true, false, false, 0.1},
+    Framework{"Megatron-LM PTD-P", "unfused", true, false, false, 0.1},
+    Framework{"Megatron-DeepSpeed", "unfused", true, false, false, 0.1},
+    Framework{"Megatron + D", "unfused", true, false, false, 0.1},
+    Framework{"Megatron", "flash", true, true, true, 0.0},
+    Framework{"DeepSpeed ZeRO-3", "unfused", true, true, false, 0.1},
+    // llm-foundry: attn_impl triton, a flash-1 kernel, in the A100 runs of mid 2023; flash-2 in the later H100 runs
+    // (resolved by GPU below); eager PyTorch modules; reduction precision by its mixed-precision mode (below).
+    Framework{"Composer", "by GPU", false, true, true, 0.0},
+    Framework{"", "flash", true, true, true, 0.0},
+};
+
+const Framework& framework_of(std::string_view name) {
+  return *std::find_if(kFrameworks.begin(), kFrameworks.end(),
+                       [&](const Framework& f) { return name.starts_with(f.prefix); });
+}
+
+class RowReader {
+ public:
+  RowReader(const CsvTable& table, const CsvTable::Row& row) : table_{table}, row_{row} {}
+
+  std::string text(std::string_view column) const {
+    const std::optional<std::size_t> index = table_.column(column);
+    return index ? std::string{trim(row_.fields[*index])} : std::string{};
+  }
+
+  std::optional<double> number(std::string_view column) const {
+    const std::string value = text(column);
+    if (value.empty()) return std::nullopt;
+    const std::optional<double> parsed = parse_number(value);
+    if (!parsed) {
+      throw UserError(Diagnostic{.where = {table_.file(), row_.line, 1},
+                                 .path = std::string{column},
+                                 .problem = "not a number",
+                                 .expected = "a number or nothing",
+                                 .got = value});
+    }
+    return parsed;
+  }
+
+  std::optional<std::int64_t> integer(std::string_view column) const {
+    const std::optional<double> value = number(column);
+    if (!value) return std::nullopt;
+    return std::llround(*value);
+  }
+
+ private:
+  const CsvTable& table_;
+  const CsvTable::Row& row_;
+};
+
+// What this version does not model, as a reason; empty when the row is of a kind it does.
+std::string unmodelled(const RowReader& row) {
+  const auto above_one = [&](std::string_view column) { return row.integer(column).value_or(1) > 1; };
+  const std::string task = row.text("task");
+  if (!task.empty() && task != "pretrain") return fmt::format("task '{}': only full training is modelled", task);
+  if (above_one("experts")) return "mixture of experts is not modelled yet";
+  const std::string attention = row.text("attn_kind");
+  if (!attention.empty() && !attention.starts_with("ALiBi")) return fmt::format("attention '{}' is not modelled yet", attention);
+  const std::string offload = row.text("offload");
+  if (!offload.empty() && offload != "none") return fmt::format("offload '{}' is not modelled yet", offload);
+  if (above_one("cp")) return "context parallelism is not modelled yet";
+  if (above_one("ep")) return "expert parallelism is not modelled yet";
+  if (above_one("vpp")) return "interleaved pipeline stages are not modelled yet";
+  const std::string recompute = row.text("recompute");
+  if (recompute.starts_with("selective") && recompute != "selective" && recompute != "selective (attention core)") {
+    return fmt::format("recompute '{}' is not modelled yet", recompute);
+  }
+  return {};
+}
+
+std::optional<std::string> precision_of(const std::string& stated) {
+  if (stated.starts_with("bf16, bf16 master") || stated.find("bf16 master") != std::string::npos) return std::nullopt;
+  if (stated.starts_with("bf16") || stated == "amp_bf16") return "bf16";
+  if (stated.starts_with("fp16") || stated == "amp_fp16") return "fp16";
+  if (stated.starts_with("fp8") || stated == "amp_fp8") return "fp8";
+  if (stated == "fp32" || stated == "tf32") return stated;
+  return std::nullopt;
+}
+
+std::string recompute_of(const std::string& stated) {
+  if (stated == "full") return "full";
+  if (stated.starts_with("selective")) return "selective";
+  return "none";
+}
+
+class RowTranslator {
+ public:
+  RowTranslator(const RowReader& row, const topology::Catalogue& catalogue, TruthRow& out)
+      : row_{row}, catalogue_{catalogue}, out_{out} {}
+
+  void run() {
+    out_.refusal = unmodelled(row_);
+    if (!out_.refusal.empty()) return;
+    const std::optional<TruthCluster> cluster = place(catalogue_, cluster_request(), out_.assumed, out_.refusal);
+    if (!cluster) return;
+    if (!add_parallel()) return;
+    out_.scenario = fmt::format("name: {}\nmodel:\n{}cluster:\n{}{}", out_.id, model(), cluster->yaml, rest_);
+  }
+
+ private:
+  TruthClusterRequest cluster_request() const {
+    return {.gpu = row_.text("gpu"),
+            .gpu_memory_gb = row_.number("gpu_mem_gb"),
+            .gpus = row_.integer("n_gpus").value_or(0),
+            .gpus_per_node = row_.integer("gpus_per_node"),
+            .intra_node = row_.text("intra_node"),
+            .inter_node = row_.text("inter_node"),
+            .node_gbit_per_s = row_.number("net_gbps_per_node")};
+  }
+
+  std::string model() {
+    const bool gated = row_.integer("gated_mlp").value_or(0) == 1;
+    const std::int64_t hidden = *row_.integer("hidden");
+    const bool alibi = row_.text("attn_kind").starts_with("ALiBi") || row_.text("model").starts_with("MPT");
+    const Framework& framework = framework_of(row_.text("framework"));
+    if (!row_.integer("vocab")) out_.assumed.emplace_back("vocabulary of 51200");
+    std::string shape = fmt::format("layers: {}, hidden: {}, heads: {}, vocab: {}", *row_.integer("layers"), hidden,
+                                    *row_.integer("heads"), row_.integer("vocab").value_or(51200));
+    const auto optional = [&](const char* key, const char* column) {
+      if (const auto value = row_.integer(column)) shape += fmt::format(", {}: {}", key, *value);
+    };
+    optional("kv_heads", "kv_heads");
+    optional("head_dim", "head_dim");
+    optional("ffn", "ffn");
+    // Gated MLPs come with Llama's habits, the others with GPT's: norm, positions, biases, tied embeddings.
+    shape += gated ? ", gated_mlp: true, norm: rmsnorm, position: rotary"
+                   : fmt::format(", norm: layernorm, tied_embeddings: true, bias: {}, position: {}",
+                                 row_.text("model").starts_with("MPT") ? "false" : "true", alibi ? "alibi" : "learned");
+    std::string attention{framework.attention};
+    if (attention == "by GPU") attention = row_.text("gpu").starts_with("A100") ? "flash-1" : "flash-2";
+    if (row_.text("attn_kind").find("unfused") != std::string::npos) attention = "unfused";
+    return fmt::format("  shape: {{{}}}\n  sequence: {}\n  attention: {}\n  dropout: {}\n  fused_kernels: {}\n", shape,
+                       *row_.integer("seq_len"), attention, framework.dropout, framework.fused_kernels);
+  }
+
+  bool add_parallel() {
+    const std::int64_t gpus = *row_.integer("n_gpus");
+    const std::int64_t tp = row_.integer("tp").value_or(1);
+    const std::int64_t pp = row_.integer("pp").value_or(1);
+    const std::int64_t dp = row_.integer("dp").value_or(std::max<std::int64_t>(1, gpus / (tp * pp)));
+    const std::int64_t zero = row_.integer("zero").value_or(0);
+    std::int64_t micro = row_.integer("micro_batch").value_or(0);
+    if (micro == 0) {
+      micro = 1;
+      out_.assumed.emplace_back("micro-batch of 1");
+    }
+    const std::string precision = row_.text("precision");
+    const std::optional<std::string> word = precision_of(precision);
+    if (!word) {
+      out_.refusal = precision.empty() ? "no precision stated" : fmt::format("precision '{}' is not modelled yet", precision);
+      return false;
+    }
+    if (row_.text("recompute").empty()) out_.assumed.emplace_back("no recompute");
+    const Framework& framework = framework_of(row_.text("framework"));
+    const bool pure = row_.text("notes").find("MP mode PURE") != std::string::npos;
+    const bool fp32_gradients = (framework.gradients_fp32 && !pure) || precision.find("fp32 grad") != std::string::npos;
+    const std::string low = *word == "fp16" ? "fp16" : "bf16";
+    rest_ = fmt::format(
+        "parallel: {{tp: {}, pp: {}, dp: {}, zero: {}, overlap_grad_reduce: {}{}{}}}\n"
+        "batch: {{global: {}, micro: {}}}\n"
+        "memory: {{recompute: {}, gradients: {}}}\n"
+        "training: {{precision: {}}}\n",
+        tp, pp, dp, zero, framework.overlaps_gradients || zero >= 2,
+        tp > 1 && row_.integer("seq_parallel").value_or(0) == 1 ? ", sequence_parallel: true" : "", shard_group(dp, zero),
+        *row_.integer("global_batch"), micro, recompute_of(row_.text("recompute")), fp32_gradients ? "fp32" : low, *word);
+    return true;
+  }
+
+  std::string shard_group(std::int64_t dp, std::int64_t zero) const {
+    const std::optional<std::int64_t> group = row_.integer("shard_group");
+    return zero >= 1 && group && *group < dp ? fmt::format(", shard_group: {}", *group) : "";
+  }
+
+  const RowReader& row_;
+  const topology::Catalogue& catalogue_;
+  TruthRow& out_;
+  std::string rest_;
+};
+
+std::optional<Bytes> printed_memory(const RowReader& row) {
+  const std::optional<double> number = row.number("mem_gib");
+  if (!number) return std::nullopt;
+  const std::string kind = row.text("mem_kind");
+  const double unit = kind.find("GiB") != std::string::npos ? 1073741824.0 : 1e9;
+  return Bytes{std::llround(*number * unit)};
+}
+
+}  // namespace
+
+std::vector<TruthRow> read_truth_table(const CsvTable& table, const topology::Catalogue& catalogue) {
+  for (const std::string_view column : kRequiredColumns) static_cast<void>(table.require_column(column));
+  std::vector<TruthRow> rows;
+  for (const CsvTable::Row& csv : table.rows()) {
+    const RowReader row{table, csv};
+    TruthRow out{.id = row.text("row_id"), .family = row.text("family"), .line = csv.line};
+    out.step_s = row.number("step_s");
+    if (!out.step_s) out.step_s = row.number("step_s_derived");
+    out.memory = printed_memory(row);
+    out.memory_kind = row.text("mem_kind");
+    for (const std::string_view column : kRequiredColumns) {
+      if (row.text(column).empty() && out.refusal.empty()) out.refusal = fmt::format("no {} stated", column);
+    }
+    if (out.refusal.empty()) RowTranslator{row, catalogue, out}.run();
+    rows.push_back(std::move(out));
+  }
+  return rows;
+}
+
+}  // namespace stepcast::calibration

@@ -1,0 +1,35 @@
+// calibration/truth_row.hpp — a row of a table of published training runs becomes a scenario.
+//
+// What the row states is taken as it is. What it leaves out is filled by rules that hold for all rows
+// and are listed with the result ("assumed"): never by a choice for one row. What the planner cannot
+// express is refused with the reason.
+// Columns  those of the truth tables (row_id, gpu, n_gpus, layers, ..., step_s); a table may leave out
+//          any column but those in kRequiredColumns; other columns are ignored
+// Ignores  the printed phases, framework versions beyond the habits in kFrameworks (truth_row.cpp)
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/csv.hpp"
+#include "topologies/hardware.hpp"
+
+namespace stepcast::calibration {
+
+struct TruthRow {
+  std::string id;
+  std::string family;
+  int line = 0;                          // of the table
+  std::optional<double> step_s;          // measured, or derived from throughput by the table
+  std::optional<Bytes> memory;           // peak per GPU, where the row prints one
+  std::string memory_kind;               // "GiB allocated", "nvidia-smi", ...
+  std::string refusal;                   // why no scenario, empty otherwise
+  std::string scenario;                  // YAML text
+  std::vector<std::string> assumed;      // what the row did not state
+};
+
+// Throws UserError for a table without the required columns and for a number that is not one.
+std::vector<TruthRow> read_truth_table(const CsvTable& table, const topology::Catalogue& catalogue);
+
+}  // namespace stepcast::calibration
