@@ -1,6 +1,7 @@
 #include "app/model_choice.hpp"
 
-#include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -114,7 +115,13 @@ workload::ModelShape pick_model(const scenario::Loaded& loaded) {
   if (model.preset) {
     return workload::find_preset(*model.preset, loaded.where.of("model.preset"), "model.preset").shape;
   }
-  if (model.hf) return workload::load_hf_config(*model.hf);
+  if (model.hf) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(*model.hf, ignored)) {
+      throw UserError(loaded.where.error("model.hf", "no such file", "a Hugging Face config.json", *model.hf));
+    }
+    return workload::load_hf_config(*model.hf);
+  }
   return inline_shape(model.shape.value(), loaded.scenario);
 }
 

@@ -21,7 +21,7 @@ void check_workers(const scenario::Loaded& loaded, const topology::ClusterHardwa
   scenario::check_worker_count(loaded.scenario, loaded.where, hardware.gpus_per_node,
                                loaded.scenario.cluster.gpus_per_node
                                    ? loaded.where.cite("cluster.gpus_per_node")
-                                   : fmt::format("{} of the catalogue", hardware.node.name),
+                                   : hardware.node.name,
                                problems);
   problems.throw_if_any();
 }

@@ -94,7 +94,9 @@ const T& find(const std::map<std::string, T>& entries, const std::string& name, 
   for (const auto& [key, entry] : entries)
     if (std::find(entry.aliases.begin(), entry.aliases.end(), name) != entry.aliases.end()) return entry;
   std::vector<std::string> words = names_of(entries);
-  const std::string expected = one_of(words);
+  // Sixty names help nobody who mistyped one: the nearest does.
+  constexpr std::size_t kMostListed = 12;
+  const std::string expected = words.size() <= kMostListed ? one_of(words) : fmt::format("a {} of the catalogue (stepcast list)", what);
   for (const auto& [key, entry] : entries) words.insert(words.end(), entry.aliases.begin(), entry.aliases.end());
   const std::optional<std::string> near = nearest_word(name, words);
   throw UserError{Diagnostic{.where = {}, .path = path, .problem = fmt::format("unknown {}", what), .expected = expected, .got = name,

@@ -77,9 +77,10 @@ void Recorder::add(RankId rank, plan::StreamId stream, std::uint32_t instruction
 }
 
 std::uint8_t Recorder::track(const std::string& stream_name) {
-  const auto it = std::find(recording_.streams.begin(), recording_.streams.end(), stream_name);
-  if (it == recording_.streams.end()) recording_.streams.push_back(stream_name);
-  return static_cast<std::uint8_t>(std::distance(recording_.streams.begin(), it));
+  std::vector<std::string>& streams = recording_.streams;
+  const auto index = std::find(streams.begin(), streams.end(), stream_name) - streams.begin();
+  if (static_cast<std::size_t>(index) == streams.size()) streams.push_back(stream_name);
+  return static_cast<std::uint8_t>(index);
 }
 
 // An Alloc or Free takes effect in issue order: it is shown when the work listed before it has ended.

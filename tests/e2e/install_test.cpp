@@ -18,6 +18,9 @@ TEST_CASE("install: the tree is relocatable and complete") {
   const std::filesystem::path moved = place.path() / "moved";
   const std::string program = "'" + (moved / "bin" / "stepcast").string() + "' ";
   CHECK(run_shell(program + "--version", "/").status == 0);
+  // Catalogue, profiles and examples come along.
+  const Outcome forecast = run_shell(program + "simulate ../share/stepcast/configs/quickstart.yaml", moved / "bin");
+  CHECK_MESSAGE(forecast.status == 0, forecast.err);
   CHECK(run_shell(program + "man", "/").out == stepcast::test::text_of(moved / "share" / "man" / "man1" / "stepcast.1"));
   CHECK(run_shell(program + "completion bash", "/").out ==
         stepcast::test::text_of(moved / "share" / "bash-completion" / "completions" / "stepcast"));
