@@ -2,12 +2,12 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -15,18 +15,25 @@
 
 namespace stepcast {
 
-std::string read_file(const std::string& path) {
-  const auto refuse = [&](const std::string& problem) {
-    return UserError(Diagnostic{.where = {path, 0, 0}, .problem = problem});
+namespace fs = std::filesystem;
+
+std::string read_file(const std::string& path, std::size_t most) {
+  const auto refuse = [&](const std::string& problem, const std::string& expected = {}) {
+    return UserError(Diagnostic{.where = {path, 0, 0}, .problem = problem, .expected = expected});
   };
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) throw refuse("no such file");
-  if (std::filesystem::is_directory(path, error)) throw refuse("is a directory, not a file");
+  if (!fs::exists(path, error)) throw refuse("no such file");
+  if (fs::is_directory(path, error)) throw refuse("is a directory, not a file");
   std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in) throw refuse(fmt::format("cannot be read: {}", std::strerror(errno)));
-  return std::move(text).str();
+  std::string text;
+  std::array<char, 65536> piece{};
+  do {
+    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    text.append(piece.data(), static_cast<std::size_t>(in.gcount()));
+    if (text.size() > most) throw refuse("too large", fmt::format("at most {} bytes", most));
+  } while (in);
+  if (!in.eof()) throw refuse(fmt::format("cannot be read: {}", std::strerror(errno)));
+  return text;
 }
 
 void write_file(const std::string& path, std::string_view content) {
@@ -36,23 +43,44 @@ void write_file(const std::string& path, std::string_view content) {
     }
     return;
   }
-  const std::string aside = fmt::format("{}.{}.part", path, ::getpid());
-  {
-    std::ofstream out(aside, std::ios::binary);
-    out.write(content.data(), static_cast<std::streamsize>(content.size()));
-    out.flush();
-    if (!out) {
-      const int reason = errno;
-      std::remove(aside.c_str());
-      throw SystemError(fmt::format("{}: cannot be written: {}", path, std::strerror(reason)));
-    }
-  }
+  OutputFile file{path};
+  file.write(content);
+  file.commit();
+}
+
+OutputFile::OutputFile(const std::string& path) : path_{path}, target_{path} {
   std::error_code error;
-  std::filesystem::rename(aside, path, error);
-  if (error) {
-    std::remove(aside.c_str());
-    throw SystemError(fmt::format("{}: cannot be written: {}", path, error.message()));
-  }
+  const fs::file_status there = fs::status(path, error);
+  if (fs::is_directory(there)) refuse(EISDIR);
+  if (fs::is_symlink(fs::symlink_status(path, error)) && fs::exists(there)) target_ = fs::canonical(path, error).string();
+  // Renaming onto a device would put a plain file in its place.
+  if (!fs::exists(there) || fs::is_regular_file(there)) aside_ = fmt::format("{}.{}.part", target_, ::getpid());
+  out_.open(aside_.empty() ? target_ : aside_, std::ios::binary);
+  if (!out_) refuse(errno);
+}
+
+OutputFile::~OutputFile() {
+  out_.close();
+  if (!aside_.empty()) std::remove(aside_.c_str());
+}
+
+void OutputFile::write(std::string_view piece) {
+  out_.write(piece.data(), static_cast<std::streamsize>(piece.size()));
+  if (!out_) refuse(errno);
+}
+
+void OutputFile::commit() {
+  out_.flush();
+  if (!out_) refuse(errno);
+  if (aside_.empty()) return;
+  if (std::rename(aside_.c_str(), target_.c_str()) != 0) refuse(errno);
+  aside_.clear();
+}
+
+void OutputFile::refuse(int reason) const {
+  // Thrown from the constructor too, where no destructor runs.
+  if (!aside_.empty()) std::remove(aside_.c_str());
+  throw SystemError(fmt::format("{}: cannot be written: {}", path_, std::strerror(reason)));
 }
 
 }  // namespace stepcast

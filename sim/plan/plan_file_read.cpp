@@ -260,6 +260,9 @@ class Reader {
 
 Plan from_file_text(std::string_view text, const std::string& file) { return Reader{text, file}.read(); }
 
-Plan load_plan(const std::string& path) { return from_file_text(read_file(path), path); }
+Plan load_plan(const std::string& path) {
+  constexpr std::size_t kMost = std::size_t{4} << 30U;  // plans of deep models and many micro-batches are long
+  return from_file_text(read_file(path, kMost), path);
+}
 
 }  // namespace stepcast::plan

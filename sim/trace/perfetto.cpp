@@ -1,14 +1,7 @@
 #include "sim/trace/perfetto.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <vector>
 
 #include <fmt/format.h>
@@ -232,23 +225,9 @@ void save_perfetto(const Recording& recording, const std::string& path) {
     write_perfetto(recording, [](std::string_view piece) { write_file("-", piece); });
     return;
   }
-  const std::string aside = fmt::format("{}.{}.part", path, ::getpid());
-  const auto refuse = [&](const std::string& reason) {
-    std::remove(aside.c_str());
-    return SystemError(fmt::format("{}: cannot be written: {}", path, reason));
-  };
-  {
-    std::ofstream out(aside, std::ios::binary);
-    write_perfetto(recording, [&](std::string_view piece) {
-      out.write(piece.data(), static_cast<std::streamsize>(piece.size()));
-      if (!out) throw refuse(std::strerror(errno));
-    });
-    out.flush();
-    if (!out) throw refuse(std::strerror(errno));
-  }
-  std::error_code error;
-  std::filesystem::rename(aside, path, error);
-  if (error) throw refuse(error.message());
+  OutputFile file{path};
+  write_perfetto(recording, [&](std::string_view piece) { file.write(piece); });
+  file.commit();
 }
 
 }  // namespace stepcast::trace
