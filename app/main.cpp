@@ -45,7 +45,8 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);
   std::signal(SIGABRT, leave_after_abort);
   Status status = guarded(std::vector<std::string>(argv + 1, argv + argc));
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (!written && status != Status::kInternal) {  // a failure is told once
     status = report("error: ", "standard output cannot be written", Status::kInternal);
   }
   return static_cast<int>(status);

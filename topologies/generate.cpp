@@ -88,6 +88,14 @@ Fabric build_fabric(const ClusterHardware& hardware, const scenario::Cluster& cl
     refuse("cluster.gpus_per_node", "more GPUs than the node has", fmt::format("1 to {} ({})", hardware.node.gpus, hardware.node.name),
            std::to_string(hardware.gpus_per_node));
   }
+  // About 25 kB of links and routes a node: larger clusters would fill the machine's memory, not end in an answer.
+  constexpr std::int64_t kMostNodes = 200'000;
+  constexpr std::int64_t kMostGpus = 1'000'000;
+  const std::int64_t most_nodes = std::min(kMostNodes, kMostGpus / hardware.gpus_per_node);
+  if (cluster.nodes > most_nodes) {
+    refuse("cluster.nodes", "more than one simulation can hold",
+           fmt::format("at most {} nodes of {} GPUs", most_nodes, hardware.gpus_per_node), std::to_string(nodes));
+  }
   if (hardware.node.interconnect != Interconnect::kPcie && hardware.gpus_per_node > 1 && !hardware.gpu.scale_up) {
     refuse("cluster.gpu", fmt::format("{} has no NVLink or xGMI, which {} joins its GPUs with", hardware.gpu.name, hardware.node.name),
            "a GPU with a scale_up rate", hardware.gpu.name);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/file.hpp"
+#include "sim/scenario/yaml.hpp"
 
 namespace stepcast::app {
 
@@ -33,7 +34,7 @@ std::vector<std::string> assignments(const Invocation& invocation) {
   std::vector<std::string> sets = invocation.list("set");
   if (const auto profile = invocation.text("profile")) {
     // From the working folder, wherever the scenario lies.
-    sets.push_back("profile=\"" + std::filesystem::absolute(*profile).string() + "\"");
+    sets.push_back("profile=" + scenario::yaml_scalar(std::filesystem::absolute(*profile).string(), true));
   }
   if (const auto seed = invocation.integer("seed")) sets.push_back(fmt::format("seed={}", *seed));
   return sets;

@@ -43,7 +43,14 @@ std::size_t trace_workers(const Invocation& invocation) {
   return invocation.has("trace") || invocation.has("db") ? static_cast<std::size_t>(wanted) : 0;
 }
 
+void check_outputs(const Invocation& invocation) {
+  if (invocation.text("json") != "-" || invocation.text("trace") != "-") return;
+  throw UserError(Diagnostic{.path = "stepcast simulate", .problem = "two outputs on standard output",
+                             .expected = "- for one of --json, --trace"});
+}
+
 Status simulate(const Invocation& invocation, Session& session) {
+  check_outputs(invocation);
   const scenario::Loaded loaded = scenario::load_scenario(invocation.operands[0], assignments(invocation));
   if (invocation.has("print-scenario")) {
     write_file("-", scenario::print_effective(loaded.scenario));

@@ -97,6 +97,16 @@ void check_batch(const Strategy& s, Problems& problems) {
   }
 }
 
+// A layer's passes of one micro-batch are about 50 instructions of about 100 bytes: 2.5 GB of plan at this limit.
+void check_size(const workload::ModelShape& shape, const Strategy& s, Problems& problems) {
+  constexpr std::int64_t kMost = 500'000;
+  if (s.global_batch % (s.dp * s.micro_batch) != 0) return;
+  if (shape.layers <= kMost / micro_batches(s)) return;
+  problems.add("batch.global", "model.layers", "the plan of one step would be too long",
+               fmt::format("layers x micro-batches of a replica at most {}", kMost),
+               fmt::format("{} layers x {} micro-batches", shape.layers, micro_batches(s)));
+}
+
 void check_data(const workload::ModelShape& shape, const Strategy& s, Problems& problems) {
   if (s.shard_group) {
     if (s.zero == 0) {
@@ -133,6 +143,7 @@ std::vector<StrategyError> check(const workload::ModelShape& shape, const Strate
   check_tensor(shape, strategy, problems);
   check_pipeline(shape, strategy, problems);
   check_batch(strategy, problems);
+  if (problems.empty()) check_size(shape, strategy, problems);
   check_data(shape, strategy, problems);
   check_sequence(shape, strategy, problems);
   return problems.take();

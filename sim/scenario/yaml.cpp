@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -64,6 +65,10 @@ class SourceLines {
   const std::string& text_;
   std::vector<std::size_t> starts_;
 };
+
+// Files of settings are written by people. What is larger is another file, and would take minutes to judge.
+constexpr std::size_t kMostText = std::size_t{1} << 20U;
+constexpr std::size_t kMostKeys = 1000;
 
 // Builds the tree from the parser's events. After an error it keeps going with the rest.
 class TreeBuilder final : public YAML::EventHandler {
@@ -217,6 +222,10 @@ class TreeBuilder final : public YAML::EventHandler {
         top.drop_value = true;
       }
     }
+    if (top.node.entries.size() >= kMostKeys) {
+      throw UserError(Diagnostic{.where = node.at, .path = top.path, .problem = "too many keys in one mapping",
+                                 .expected = fmt::format("at most {}", kMostKeys)});
+    }
     top.have_key = true;
   }
 
@@ -286,6 +295,10 @@ std::optional<Node> parse(const std::string& text, const std::string& source, bo
   // yaml-cpp would read UTF-16 and control bytes as text; nothing we write contains them.
   if (text.find('\0') != std::string::npos) {
     diagnostics.add({.where = {source, 0, 0}, .problem = "not a text file", .expected = "YAML in UTF-8"});
+    return std::nullopt;
+  }
+  if (text.size() > kMostText) {
+    diagnostics.add({.where = {source, 0, 0}, .problem = "too large", .expected = fmt::format("at most {} bytes of YAML", kMostText)});
     return std::nullopt;
   }
   const SourceLines lines{text};

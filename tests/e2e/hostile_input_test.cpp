@@ -1,0 +1,68 @@
+// Sizes and files that no machine could answer: one clear error at once, status 2, nothing filled or left behind.
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "tests/support/program.hpp"
+
+using stepcast::test::Outcome;
+using stepcast::test::run_stepcast;
+using stepcast::test::TemporaryDirectory;
+
+namespace {
+
+constexpr const char* kQuick = "configs/quickstart.yaml";
+
+void refused(const std::string& arguments, const std::string& words) {
+  CAPTURE(arguments);
+  const Outcome outcome = run_stepcast(arguments);
+  CHECK(outcome.status == 2);
+  CHECK(outcome.out.empty());
+  CHECK_MESSAGE(outcome.err.find(words) != std::string::npos, outcome.err);
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("e2e");
+
+TEST_CASE("hostile input: clusters and plans beyond any memory are refused before they are built") {
+  refused(std::string{"topology "} + kQuick + " --set cluster.nodes=1000000 --set 'cluster.fabric={preset: rail-clos}'",
+          "cluster.nodes: more than one simulation can hold");
+  refused(std::string{"simulate "} + kQuick +
+              " --set 'model={sequence: 8192, shape: {layers: 100000, hidden: 8192, heads: 64, ffn: 28672, vocab: 128256}}'",
+          "the plan of one step would be too long");
+}
+
+TEST_CASE("hostile input: endless and oversized files end in an error, not in all of the memory") {
+  const TemporaryDirectory folder;
+  const std::string large = folder.path() / "large.yaml";
+  std::ofstream{large} << "name: " << std::string(std::size_t{2} << 20U, 'a') << '\n';
+  refused("simulate " + large, "too large");
+  const std::string keys = folder.path() / "keys.yaml";
+  {
+    std::ofstream out{keys};
+    for (int i = 0; i < 20'000; ++i) out << 'k' << i << ": 1\n";
+  }
+  refused("simulate " + keys, "too many keys in one mapping");
+  refused("topology " + keys, "too many keys in one mapping");
+  refused("validate --table /dev/zero", "too large");
+}
+
+TEST_CASE("hostile input: a quote in the profile's file name is part of the name") {
+  refused(std::string{"simulate "} + kQuick + " --profile 'a\"b'", "a\"b");
+  CHECK(run_stepcast(std::string{"simulate "} + kQuick + " --profile 'a\"b'").err.find("no such file") != std::string::npos);
+}
+
+TEST_CASE("hostile input: two outputs do not share standard output") {
+  refused(std::string{"simulate "} + kQuick + " --json - --trace -", "two outputs on standard output");
+}
+
+TEST_CASE("hostile input: a closed standard output is told once") {
+  const Outcome outcome = run_stepcast(std::string{"plan "} + kQuick + " >&-");
+  CHECK(outcome.status == 3);
+  CHECK(outcome.err.find("error:") == outcome.err.rfind("error:"));
+}
+
+TEST_SUITE_END();
