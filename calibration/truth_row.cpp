@@ -73,7 +73,15 @@ class RowReader {
   std::optional<std::int64_t> integer(std::string_view column) const {
     const std::optional<double> value = number(column);
     if (!value) return std::nullopt;
-    return std::llround(*value);
+    constexpr double kMost = 1e15;  // beyond any count, exact in a double
+    if (*value != std::trunc(*value) || std::abs(*value) > kMost) {
+      throw UserError(Diagnostic{.where = {table_.file(), row_.line, 1},
+                                 .path = std::string{column},
+                                 .problem = "not a count",
+                                 .expected = "a whole number or nothing",
+                                 .got = text(column)});
+    }
+    return static_cast<std::int64_t>(*value);
   }
 
  private:
@@ -124,6 +132,11 @@ class RowTranslator {
   void run() {
     out_.refusal = unmodelled(row_);
     if (!out_.refusal.empty()) return;
+    for (const std::string_view column : {"n_gpus", "gpus_per_node", "tp", "pp", "dp"}) {
+      if (row_.integer(column).value_or(1) >= 1) continue;
+      out_.refusal = fmt::format("{} is less than one", column);  // GPUs are divided by these
+      return;
+    }
     const std::optional<TruthCluster> cluster = place(catalogue_, cluster_request(), out_.assumed, out_.refusal);
     if (!cluster) return;
     if (!add_parallel()) return;
@@ -215,6 +228,8 @@ std::optional<Bytes> printed_memory(const RowReader& row) {
   if (!number) return std::nullopt;
   const std::string kind = row.text("mem_kind");
   const double unit = kind.find("GiB") != std::string::npos ? 1073741824.0 : 1e9;
+  constexpr double kMost = 1e15;  // a petabyte a GPU
+  if (!(*number > 0.0 && *number * unit < kMost)) return std::nullopt;
   return Bytes{std::llround(*number * unit)};
 }
 

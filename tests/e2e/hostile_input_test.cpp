@@ -50,6 +50,29 @@ TEST_CASE("hostile input: endless and oversized files end in an error, not in al
   refused("validate --table /dev/zero", "too large");
 }
 
+TEST_CASE("hostile input: a table's counts of nothing are refused by row, counts that are none by the file") {
+  const TemporaryDirectory folder;
+  const std::string file = folder.path() / "runs.csv";
+  const auto with_gpus = [&](const std::string& gpus, const std::string& tp) {
+    std::ofstream{file} << "row_id,gpu,n_gpus,layers,hidden,heads,seq_len,global_batch,tp,step_s,precision,task\n"
+                        << "a,H100 SXM," << gpus << ",32,4096,32,2048,8," << tp << ",1.5,bf16,pretrain\n";
+    return run_stepcast("validate --table " + file);
+  };
+  for (const char* zero : {"0", "-8"}) {
+    CAPTURE(zero);
+    const Outcome gpus = with_gpus(zero, "1");
+    CHECK(gpus.status == 0);
+    CHECK_MESSAGE(gpus.out.find("n_gpus is less than one") != std::string::npos, (gpus.out + gpus.err));
+    CHECK(with_gpus("8", zero).out.find("tp is less than one") != std::string::npos);
+  }
+  for (const char* odd : {"1.5", "1e18", "many"}) {
+    CAPTURE(odd);
+    const Outcome outcome = with_gpus(odd, "1");
+    CHECK(outcome.status == 2);
+    CHECK_MESSAGE(outcome.err.find("n_gpus: not a ") != std::string::npos, outcome.err);
+  }
+}
+
 TEST_CASE("hostile input: a quote in the profile's file name is part of the name") {
   refused(std::string{"simulate "} + kQuick + " --profile 'a\"b'", "a\"b");
   CHECK(run_stepcast(std::string{"simulate "} + kQuick + " --profile 'a\"b'").err.find("no such file") != std::string::npos);
