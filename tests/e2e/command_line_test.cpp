@@ -57,7 +57,7 @@ TEST_CASE("command line: missing, superfluous and unknown arguments") {
 TEST_CASE("command line: a full disk is a system error") {
   const Outcome outcome = run_shell(std::string{STEPCAST_PROGRAM} + " man > /dev/full");
   CHECK(outcome.status == 3);
-  CHECK(outcome.err.find("standard output cannot be written") != std::string::npos);
+  CHECK(outcome.err.find("cannot write to standard output") != std::string::npos);
 }
 
 TEST_CASE("command line: a reader that leaves early ends the program quietly") {

@@ -51,11 +51,12 @@ TEST_CASE("scenario: variants are full scenarios with their own keys on top") {
   CHECK(variants[1].scenario.cluster.fabric->nic == "roce-100");
   CHECK(variants[2].scenario.cluster.fabric->preset == "rail-clos");
   CHECK(variants[2].scenario.variants.empty());
+  CHECK(variants[0].scenario.cluster.fabric->nics_per_node == 1);
   // Only the card differs.
-  Scenario a = variants[0].scenario;
-  a.name = variants[1].scenario.name;
-  a.cluster.fabric->nic = variants[1].scenario.cluster.fabric->nic;
-  CHECK(a == variants[1].scenario);
+  Scenario a = variants[1].scenario;
+  a.name = variants[2].scenario.name;
+  a.cluster.fabric->nic = variants[2].scenario.cluster.fabric->nic;
+  CHECK(a == variants[2].scenario);
 }
 
 TEST_CASE("scenario: a file without variants is its own only variant") {
