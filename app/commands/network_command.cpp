@@ -1,0 +1,76 @@
+// `stepcast network`: flows alone on a fabric, here recorded ones beside what a transport model makes of them.
+#include "app/commands/commands.hpp"
+#include "app/commands/common_options.hpp"
+#include "app/replay.hpp"
+#include "models/network/transport/transport_models.hpp"
+#include "sim/base/diagnostic.hpp"
+#include "sim/base/text.hpp"
+
+namespace stepcast::app {
+namespace {
+
+namespace po = boost::program_options;
+
+std::vector<std::string> transport_names() {
+  std::vector<std::string> names;
+  for (const network::TransportModel& model : network::transport_models()) names.emplace_back(model.name);
+  return names;
+}
+
+OptionList network_options() {
+  OptionList options;
+  options.add_options()
+      ("replay", po::value<std::string>()->value_name("FCT.csv"),
+       "recorded flows: flow_id, src, dst, size_bytes, start_us, end_us, fct_us, path")
+      ("topology", po::value<std::string>()->value_name("T.topo"), "the fat tree that they were recorded on (htsim's form)")
+      ("transport", po::value<std::string>()->value_name("NAME"), ("model of the transport: " + one_of(transport_names())).c_str())
+      ("plain", "max-min fair fluids, no transport model (the default)")
+      ("seed", po::value<std::int64_t>()->value_name("N"), "seed of random choices: paths, which packet is trimmed (default 1)");
+  add_output_options(options);
+  return options;
+}
+
+const network::TransportModel& chosen_transport(const Invocation& invocation) {
+  const std::string name = invocation.text("transport").value_or("plain");
+  if (invocation.has("plain") && name != "plain") {
+    throw UserError(Diagnostic{.path = "stepcast network", .problem = "--plain and --transport exclude each other", .expected = "one of them"});
+  }
+  if (const network::TransportModel* model = network::find_transport(name)) return *model;
+  const std::vector<std::string> names = transport_names();
+  const auto near = nearest_word(name, names);
+  throw UserError(Diagnostic{.path = "--transport", .problem = "unknown transport '" + name + "'", .expected = one_of(names),
+                             .hint = near ? "did you mean '" + *near + "'?" : ""});
+}
+
+Status replay_recorded(const Invocation& invocation) {
+  const auto recording = invocation.text("replay");
+  const auto topology = invocation.text("topology");
+  if (!recording || !topology) {
+    throw UserError(Diagnostic{.path = "stepcast network", .problem = recording ? "--topology is missing" : "--replay is missing",
+                               .expected = "--replay FCT.csv --topology T.topo"});
+  }
+  const network::TransportModel& transport = chosen_transport(invocation);
+  const topology::HtsimFabric fabric{topology::read_htsim_topology(*topology)};
+  const RecordedCase recorded = read_recorded_case(*recording, fabric);
+  const auto seed = static_cast<std::uint64_t>(invocation.integer("seed").value_or(1));
+  const ReplayReport report = compare(recorded, transport.run(recorded.traffic, seed), transport.name);
+  write_json(invocation, to_json(report));
+  print_text(invocation, to_text(report));
+  return Status::kDone;
+}
+
+Status run_network(const Invocation& invocation, Session&) { return replay_recorded(invocation); }
+
+}  // namespace
+
+Command network_command() {
+  return {.name = "network",
+          .summary = "flows alone on a fabric: recorded completion times beside simulated ones",
+          .operands = {},
+          .details = "Replays flows of a packet-level recording on the paths that they took and prints mean, p99 and makespan, "
+                     "simulated and recorded, and the error of single flows.",
+          .options = network_options(),
+          .run = run_network};
+}
+
+}  // namespace stepcast::app

@@ -1,0 +1,24 @@
+#include "models/network/transport/transport_models.hpp"
+
+#include <array>
+
+#include "models/network/transport/fluid_transport.hpp"
+
+namespace stepcast::network {
+
+std::span<const TransportModel> transport_models() {
+  static constexpr std::array kModels{
+      TransportModel{"plain", "max-min fair fluids, no transport",
+                     [](const Traffic& traffic, std::uint64_t) { return run_fluid(traffic, kRoceFormat); }},
+  };
+  return kModels;
+}
+
+const TransportModel* find_transport(std::string_view name) {
+  for (const TransportModel& model : transport_models()) {
+    if (model.name == name) return &model;
+  }
+  return nullptr;
+}
+
+}  // namespace stepcast::network

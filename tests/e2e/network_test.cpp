@@ -1,0 +1,79 @@
+// `stepcast network --replay`: the hand-made case in tests/golden/replay, whose recorded times are the plain
+// fluid's worked by hand (unit/fluid_transport_test), and the one clear error for each bad file.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/program.hpp"
+
+using stepcast::test::Outcome;
+using stepcast::test::run_stepcast;
+using stepcast::test::TemporaryDirectory;
+
+namespace {
+
+const std::string kCase = "tests/golden/replay/three_flows.csv";
+const std::string kTree = "tests/golden/replay/four_hosts.topo";
+
+Outcome replay_row(const std::string& row) {
+  const TemporaryDirectory place;
+  const std::string file = (place.path() / "flows.csv").string();
+  std::ofstream(file) << "flow_id,src,dst,size_bytes,start_us,end_us,fct_us,path\n" << row << '\n';
+  return run_stepcast("network --replay " + file + " --topology " + kTree);
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("e2e");
+
+TEST_CASE("network: the plain fluid gives the times worked by hand") {
+  const Outcome outcome = run_stepcast("network --plain --json - --replay " + kCase + " --topology " + kTree);
+  REQUIRE(outcome.status == 0);
+  const auto json = nlohmann::json::parse(outcome.out);
+  CHECK(json["flows"] == 3);
+  for (const char* key : {"mean_err_pct", "p99_err_pct", "makespan_err_pct", "per_flow_mape_pct"}) {
+    CAPTURE(key);
+    CHECK(std::abs(json[key].get<double>()) < 1e-4);  // per cent: 1e-6 of the time
+  }
+}
+
+TEST_CASE("network: prints a table of simulated and recorded times") {
+  const Outcome outcome = run_stepcast("network --replay " + kCase + " --topology " + kTree);
+  CHECK(outcome.status == 0);
+  for (const char* word : {"3 flows, transport plain", "mean", "p99", "makespan", "per flow"}) {
+    CHECK_MESSAGE(outcome.out.find(word) != std::string::npos, word);
+  }
+}
+
+TEST_CASE("network: a bad recording is refused with its place") {
+  const auto refused = [](const std::string& row, const std::string& text) {
+    CAPTURE(row);
+    const Outcome outcome = replay_row(row);
+    CHECK(outcome.status == 2);
+    CHECK_MESSAGE(outcome.err.find(text) != std::string::npos, outcome.err);
+  };
+  refused("1,0,4,1000,0,9,9,", "flows.csv:2:5: error: dst: out of range");
+  refused("1,0,0,1000,0,9,9,", "flows.csv:2:5: error: dst: the flow ends where it starts");
+  refused("1,0,2,nan,0,9,9,", "flows.csv:2:7: error: size_bytes: not a number");
+  refused("1,0,2,1000,0,9,0,", "flows.csv:2:16: error: fct_us: out of range");
+  refused("1,0,2,1000,0,9,9,LS0->US9(0)", "flows.csv:2:18: error: path: the fabric has no link 'LS0->US9(0)'");
+  refused("1,0,2,1000,0,9,9,LS1->US0(0)|US0->LS_1(0)", "path: hop 1 does not start where the one before it ends");
+  refused("1,0,2,1000,0,9,9,LS0->US0(0)", "path: hop 2 does not start");
+  refused("1,0,2,1000", "a row of another length than the header");
+  refused("", "no flows");
+}
+
+TEST_CASE("network: what is missing or unknown on the command line is named") {
+  CHECK(run_stepcast("network").err.find("--replay is missing") != std::string::npos);
+  CHECK(run_stepcast("network --replay " + kCase).err.find("--topology is missing") != std::string::npos);
+  CHECK(run_stepcast("network --replay " + kCase + " --topology " + kCase).status == 2);
+  CHECK(run_stepcast("network --replay none.csv --topology " + kTree).status == 2);
+  const Outcome unknown = run_stepcast("network --transport plian --replay " + kCase + " --topology " + kTree);
+  CHECK(unknown.status == 2);
+  CHECK(unknown.err.find("did you mean 'plain'?") != std::string::npos);
+}
+
+TEST_SUITE_END();
