@@ -153,6 +153,8 @@ parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload:
   strategy.attention = s.model.attention == scenario::AttentionChoice::kUnfused ? workload::AttentionKernel::kUnfused
                                                                                 : workload::AttentionKernel::kFlash;
   strategy.fused_kernels = s.model.fused_kernels;
+  strategy.fused_loss = s.model.fused_loss.value_or(s.model.fused_kernels);
+  strategy.fused_accumulation = s.model.fused_accumulation.value_or(s.model.fused_kernels);
   strategy.dropout = s.model.dropout;
   strategy.vocab_padding = s.model.vocab_padding;
   strategy.flops_convention = convention_of(s.model.flops_convention);

@@ -21,25 +21,30 @@ constexpr std::array<std::string_view, 8> kRequiredColumns{"row_id", "gpu", "n_g
 struct Framework {
   std::string_view prefix;
   std::string_view attention;  // the scenario's word
-  bool fused_kernels;          // compiled or hand-fused norms, activations and loss, else one kernel an operator
+  bool fused_kernels;          // compiled or hand-fused norms and activations, else one kernel an operator
+  bool fused_loss;
+  bool fused_accumulation;     // of weight gradients, in their GEMM
   bool overlaps_gradients;
   bool gradients_fp32;    // accumulated and reduced in fp32, else in the training precision
   double dropout;
 };
 constexpr std::array kFrameworks{
-    // Megatron-LM before Megatron-Core: fused softmax, bias+GELU and bias+dropout+add kernels, local DDP that reduces
-    // after the backward pass, dropout 0.1 (arguments.py of v2.0 to v2.5; Narayanan et al. 2021, section 5).
-    Framework{"Megatron-LM Sep 2020", "unfused", true, false, false, 0.1},
-    Framework{"Megatron-LM v2", "unfused", true, false, false, 0.1},
-    Framework{"Megatron-LM PTD-P", "unfused", true, false, false, 0.1},
-    Framework{"Megatron-DeepSpeed", "unfused", true, false, false, 0.1},
-    Framework{"Megatron + D", "unfused", true, false, false, 0.1},
-    Framework{"Megatron", "flash", true, true, true, 0.0},
-    Framework{"DeepSpeed ZeRO-3", "unfused", true, true, false, 0.1},
+    // Megatron-LM before Megatron-Core: fused softmax, bias+GELU and bias+dropout+add kernels, an eager cross-entropy,
+    // gradients added by a kernel for each parameter (their fusion came with v3.0), local DDP that reduces after the
+    // backward pass, dropout 0.1 (arguments.py of v2.0 to v2.5; Narayanan et al. 2021, section 5).
+    Framework{"Megatron-LM Sep 2020", "unfused", true, false, false, false, false, 0.1},
+    Framework{"Megatron-LM v2", "unfused", true, false, false, false, false, 0.1},
+    Framework{"Megatron-LM PTD-P", "unfused", true, false, false, false, false, 0.1},
+    Framework{"Megatron-DeepSpeed", "unfused", true, false, false, false, false, 0.1},
+    Framework{"Megatron + D", "unfused", true, false, false, false, false, 0.1},
+    // Megatron-Core: cross_entropy_loss_fusion is off unless asked for.
+    Framework{"Megatron", "flash", true, false, true, true, true, 0.0},
+    Framework{"DeepSpeed ZeRO-3", "unfused", true, false, false, true, false, 0.1},
     // llm-foundry: attn_impl triton, a flash-1 kernel, in the A100 runs of mid 2023; flash-2 in the later H100 runs
-    // (resolved by GPU below); eager PyTorch modules; reduction precision by its mixed-precision mode (below).
-    Framework{"Composer", "by GPU", false, true, true, 0.0},
-    Framework{"", "flash", true, true, true, 0.0},
+    // (resolved by GPU below); eager PyTorch modules, but a fused cross-entropy (loss_fn: fused_crossentropy); reduction
+    // precision by its mixed-precision mode (below).
+    Framework{"Composer", "by GPU", false, true, false, true, true, 0.0},
+    Framework{"", "flash", true, true, true, true, true, 0.0},
 };
 
 const Framework& framework_of(std::string_view name) {
@@ -175,8 +180,10 @@ class RowTranslator {
     std::string attention{framework.attention};
     if (attention == "by GPU") attention = row_.text("gpu").starts_with("A100") ? "flash-1" : "flash-2";
     if (row_.text("attn_kind").find("unfused") != std::string::npos) attention = "unfused";
-    return fmt::format("  shape: {{{}}}\n  sequence: {}\n  attention: {}\n  dropout: {}\n  fused_kernels: {}\n", shape,
-                       *row_.integer("seq_len"), attention, framework.dropout, framework.fused_kernels);
+    return fmt::format("  shape: {{{}}}\n  sequence: {}\n  attention: {}\n  dropout: {}\n  fused_kernels: {}\n"
+                       "  fused_loss: {}\n  fused_accumulation: {}\n", shape,
+                       *row_.integer("seq_len"), attention, framework.dropout, framework.fused_kernels, framework.fused_loss,
+                       framework.fused_accumulation);
   }
 
   bool add_parallel() {

@@ -17,6 +17,8 @@ workload::BlockOptions block_options(const Strategy& strategy) {
   options.attention = strategy.attention;
   options.recompute = strategy.recompute;
   options.fused_kernels = strategy.fused_kernels;
+  options.fused_loss = strategy.fused_loss;
+  options.fused_accumulation = strategy.fused_accumulation;
   options.dropout = strategy.dropout;
   options.vocab_padding = strategy.vocab_padding;
   options.gradient_dtype = strategy.gradient_dtype;

@@ -50,6 +50,8 @@ struct Strategy {
   workload::Recompute recompute = workload::Recompute::kNone;
   workload::AttentionKernel attention = workload::AttentionKernel::kFlash;
   bool fused_kernels = true;
+  bool fused_loss = true;
+  bool fused_accumulation = true;
   double dropout = 0.0;
   std::int64_t vocab_padding = 128;
 

@@ -79,6 +79,18 @@ void dropout(const LayerContext& c, StepList& steps, bool backward) {
                                     n * e, n * (e + 1), 1});
 }
 
+// Heads side by side again, for the projection; backwards the batched GEMMs read strided heads.
+void join_heads(const LayerContext& c, StepList& steps) {
+  const std::int64_t bytes = c.d.rows * c.d.q_width * c.d.bytes;
+  steps.add("attention.join_heads", {OpClass::kElementwise, Pass::kForward, 0, bytes, bytes, 1});
+}
+
+// The gradients of Q, K and V become one tensor, the output gradient of their projection.
+void join_qkv_gradient(const LayerContext& c, StepList& steps) {
+  const std::int64_t bytes = c.d.rows * c.d.qkv_width * c.d.bytes;
+  steps.add("attention.join_qkv.grad", {OpClass::kElementwise, Pass::kBackward, 0, bytes, bytes, 1});
+}
+
 void expand_kv(const LayerContext& c, StepList& steps, bool backward) {
   if (!c.expands_kv()) return;
   const std::int64_t few = 2 * c.d.rows * c.d.kv_width * c.d.bytes;
@@ -112,6 +124,7 @@ void attention_core(const LayerContext& c, StepList& steps) {
   softmax(c, steps, false);
   dropout(c, steps, false);
   batched(c, steps, "attention.context", Pass::kForward, s, head, s);
+  join_heads(c, steps);
 }
 
 void attention_core_backward(const LayerContext& c, StepList& steps) {
@@ -140,6 +153,7 @@ void prepare_heads_backward(const LayerContext& c, StepList& steps) {
   expand_kv(c, steps, true);
   rotary(c, steps, true);
   if (c.shape.qk_norm) steps.norm("attention.qk_norm.grad", c.shape.norm, d.rows, width, true, 2);
+  if (!c.flash()) join_qkv_gradient(c, steps);
 }
 
 }  // namespace stepcast::workload

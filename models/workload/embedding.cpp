@@ -17,7 +17,7 @@ struct Context {
 // over the ranks is the embedding; with sequence parallelism each keeps its tokens of the sum.
 std::vector<Step> forward(const Context& c) {
   const LocalDims& d = c.d;
-  StepList steps{d, c.options.fused_kernels};
+  StepList steps{d, c.options};
   const std::int64_t n = d.rows * d.hidden * d.bytes;
   steps.add("embedding", {OpClass::kEmbedding, Pass::kForward, 0, n, n, d.t > 1 ? 3 : 1});
   steps.reduce("embedding");
@@ -33,7 +33,7 @@ std::vector<Step> forward(const Context& c) {
 
 std::vector<Step> backward(const Context& c) {
   const LocalDims& d = c.d;
-  StepList steps{d, c.options.fused_kernels};
+  StepList steps{d, c.options};
   const std::int64_t m = d.norm_rows * d.hidden;
   if (c.options.dropout > 0)
     steps.add("embedding.dropout.grad",

@@ -45,7 +45,7 @@ void loss_reductions(const Context& c, StepList& steps) {
 
 std::vector<Step> forward(const Context& c) {
   const LocalDims& d = c.d;
-  StepList steps{d, c.options.fused_kernels};
+  StepList steps{d, c.options};
   steps.norm("final_norm", c.shape.norm, d.norm_rows, d.hidden, false);
   steps.gather("head");
   steps.linear(c.projection());
@@ -53,7 +53,7 @@ std::vector<Step> forward(const Context& c) {
   Work loss{.op = OpClass::kLoss, .pass = Pass::kForward};
   loss.flops = 5 * static_cast<double>(c.logits());  // max, subtract, exp, sum, divide
   const std::int64_t e = d.bytes;
-  if (steps.fused()) {  // one pass for max and sum, one that writes the softmax
+  if (c.options.fused_loss) {  // one pass for max and sum, one that writes the softmax
     loss.read = c.logits() * 2 * e;
     loss.written = c.logits() * kFp32Bytes;
     loss.launches = 2;
@@ -69,12 +69,12 @@ std::vector<Step> forward(const Context& c) {
 
 std::vector<Step> backward(const Context& c) {
   const LocalDims& d = c.d;
-  StepList steps{d, c.options.fused_kernels};
+  StepList steps{d, c.options};
   Work loss{.op = OpClass::kLoss, .pass = Pass::kBackward};
   loss.flops = 2 * static_cast<double>(c.logits());
-  loss.read = c.logits() * kFp32Bytes * (steps.fused() ? 1 : 2);  // unfused: scale, then cast
-  loss.written = c.logits() * (d.bytes + (steps.fused() ? 0 : kFp32Bytes));
-  loss.launches = steps.fused() ? 1 : 2;
+  loss.read = c.logits() * kFp32Bytes * (c.options.fused_loss ? 1 : 2);  // unfused: scale, then cast
+  loss.written = c.logits() * (d.bytes + (c.options.fused_loss ? 0 : kFp32Bytes));
+  loss.launches = c.options.fused_loss ? 1 : 2;
   steps.add("head.loss.grad", loss);
   steps.linear_backward(c.projection(), InputGradient::kReduced, d.sequence_parallel);
   steps.norm("final_norm.grad", c.shape.norm, d.norm_rows, d.hidden, true);
@@ -89,7 +89,7 @@ Block make_head(const ModelShape& shape, const BlockOptions& options, bool share
   const std::int64_t n = d.norm_rows * d.hidden * d.bytes;
   const std::int64_t full = d.rows * d.hidden * d.bytes;
   const std::int64_t gathered = d.sequence_parallel ? full : 0;
-  const std::int64_t unfused = options.fused_kernels ? 0 : c.logits() * kFp32Bytes;
+  const std::int64_t unfused = options.fused_loss ? 0 : c.logits() * kFp32Bytes;
 
   Block block;
   block.name = "head";

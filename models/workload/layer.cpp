@@ -13,7 +13,7 @@ Block make_layer(const ModelShape& shape, std::int64_t layer, const BlockOptions
   if (options.recompute == Recompute::kFull) {
     block.recompute = block.forward;
   } else if (options.recompute == Recompute::kSelective && !c.flash()) {
-    StepList core{c.d, options.fused_kernels};
+    StepList core{c.d, options};
     attention_core(c, core);
     block.recompute = core.take();
   }

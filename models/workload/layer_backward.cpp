@@ -12,7 +12,8 @@ void bias_gradient(const LayerContext& c, StepList& steps, const std::string& na
                    std::int64_t rows, std::int64_t width) {
   const LocalDims& d = c.d;
   steps.add(name, {OpClass::kElementwise, Pass::kWeightGrad, static_cast<double>(rows * width),
-                   rows * width * d.bytes + width * d.gradient_bytes, width * d.gradient_bytes, 1});
+                   rows * width * d.bytes + width * d.gradient_bytes, width * d.gradient_bytes,
+                   1 + steps.accumulations(1)});
 }
 
 // The gradient passes the sum unchanged; dropout masks it, the bias collects it.
@@ -110,7 +111,7 @@ void parallel(const LayerContext& c, StepList& steps) {
 }  // namespace
 
 std::vector<Step> layer_backward(const LayerContext& c) {
-  StepList steps{c.d, c.options.fused_kernels};
+  StepList steps{c.d, c.options};
   if (c.shape.parallel_block)
     parallel(c, steps);
   else

@@ -114,7 +114,7 @@ double activation_flops(Activation activation) {
 }
 
 std::vector<Step> layer_forward(const LayerContext& c) {
-  StepList steps{c.d, c.options.fused_kernels};
+  StepList steps{c.d, c.options};
   if (c.shape.parallel_block)
     parallel(c, steps);
   else

@@ -38,9 +38,13 @@ struct BlockOptions {
   std::optional<plan::Dtype> gemm_dtype;          // e.g. fp8 linear layers; empty: dtype
   AttentionKernel attention = AttentionKernel::kFlash;
   Recompute recompute = Recompute::kNone;
-  // bias+activation, bias+dropout+residual, scale+mask+softmax, norm and gradient accumulation in
-  // one kernel each; false: one kernel an operation, norms and softmax through fp32 copies.
+  // bias+activation, bias+dropout+residual, scale+mask+softmax and norm in one kernel each; false:
+  // one kernel an operation, norms and softmax through fp32 copies.
   bool fused_kernels = true;
+  bool fused_loss = true;  // cross-entropy in two kernels; false: six, through fp32 copies
+  // Weight gradients are added up in the epilogue of their GEMM; false: by one more kernel for
+  // every parameter tensor.
+  bool fused_accumulation = true;
   double dropout = 0.0;                           // > 0 keeps masks (1 byte an element)
   std::int64_t vocab_padding = 128;               // padded to a multiple of this times t (Megatron)
   plan::Dtype gradient_dtype = plan::Dtype::kFp32; // weight gradients accumulate in it

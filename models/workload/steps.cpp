@@ -39,6 +39,8 @@ NormTraffic norm_traffic(NormKind kind, bool backward, bool fused, std::int64_t 
   return {cast + 3 * e + 8 + 8 + 4 + 8, cast + e + 4 + 4 + 4, 6 + casts};
 }
 
+int norm_tensors(NormKind kind) { return kind == NormKind::kLayerNorm ? 2 : 1; }
+
 }  // namespace
 
 void StepList::add(std::string name, const Work& work) {
@@ -84,7 +86,8 @@ void StepList::norm(const std::string& name, NormKind kind, std::int64_t rows, s
   const double per_element = (kind == NormKind::kLayerNorm ? 7 : 4) * (backward ? 2 : 1);
   add(name, {OpClass::kNorm, backward ? Pass::kBackward : Pass::kForward,
              per_element * static_cast<double>(elements), elements * traffic.read,
-             elements * traffic.written, traffic.launches * launches});
+             elements * traffic.written, traffic.launches * launches +
+                                  (backward ? accumulations(launches * norm_tensors(kind)) : 0)});
 }
 
 void StepList::cast_to_fp8(const std::string& name, Pass pass, std::int64_t elements) {
@@ -114,10 +117,10 @@ void StepList::linear_backward(const Linear& l, InputGradient input_gradient, bo
                reduced ? 2 : 1);
   gemm(l.name + ".dgrad", Pass::kInputGrad, d_.gemm_dtype, {1, m, l.k, l.n},
        (m * l.n + weights) * d_.gemm_bytes, m * l.k * d_.bytes);
-  if (reduced) reduce(l.name + ".dgrad", 1 + (fused_ ? 0 : 1) + (l.bias ? 1 : 0));
+  if (reduced) reduce(l.name + ".dgrad", 1 + accumulations(1) + (l.bias ? 1 : 0));
 
   const std::int64_t inputs = m * (l.n + l.k) * d_.gemm_bytes;
-  if (fused_) {
+  if (fused_accumulation_) {
     gemm(l.name + ".wgrad", Pass::kWeightGrad, d_.gemm_dtype, {1, l.n, l.k, m},
          inputs + weights * d_.gradient_bytes, weights * d_.gradient_bytes);
   } else {
@@ -130,7 +133,8 @@ void StepList::linear_backward(const Linear& l, InputGradient input_gradient, bo
   if (l.bias)
     add(l.name + ".bias_grad",
         {OpClass::kElementwise, Pass::kWeightGrad, product(m, l.n),
-         m * l.n * d_.bytes + l.n * d_.gradient_bytes, l.n * d_.gradient_bytes, 1});
+         m * l.n * d_.bytes + l.n * d_.gradient_bytes, l.n * d_.gradient_bytes,
+         1 + accumulations(1)});
 }
 
 void StepList::sum(const std::string& name, std::int64_t elements, Pass pass) {

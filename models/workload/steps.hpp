@@ -4,7 +4,7 @@
 // Model    a linear layer Y[m,n] = X[m,k] W[k,n] runs three products: forward, input gradient
 //          dX = dY W^T and weight gradient dW = X^T dY, 2 m n k FLOPs each                     (1)
 // Bytes    each operand once; weight gradients are added into `gradient_dtype` (read and write),
-//          in the GEMM's epilogue when kernels are fused, by a second kernel when they are not
+//          in the GEMM's epilogue or, without fused accumulation, by a second kernel
 // Source   (1) by definition; order of kernels and collectives: Megatron-LM column- and
 //          row-parallel linear layers (arXiv 1909.08053 section 3, 2205.05198 section 4.2.2)
 // Ignores  the FP8 copy of a weight (made once a step, kept for all micro-batches), amax updates
@@ -44,7 +44,8 @@ enum class InputGradient : std::uint8_t {
 
 class StepList {
  public:
-  StepList(const LocalDims& dims, bool fused) : d_{dims}, fused_{fused} {}
+  StepList(const LocalDims& dims, const BlockOptions& options)
+      : d_{dims}, fused_{options.fused_kernels}, fused_accumulation_{options.fused_accumulation} {}
 
   void add(std::string name, const Work& work);
   void add_kernel(std::string name, const plan::Kernel& kernel);
@@ -69,12 +70,15 @@ class StepList {
   [[nodiscard]] std::vector<Step> take() { return std::move(steps_); }
   [[nodiscard]] const LocalDims& dims() const { return d_; }
   [[nodiscard]] bool fused() const { return fused_; }
+  // Kernels that add the gradients of `tensors` small parameters (biases, gains) to their sums.
+  [[nodiscard]] int accumulations(int tensors) const { return fused_accumulation_ ? 0 : tensors; }
 
  private:
   void cast_to_fp8(const std::string& name, plan::Pass pass, std::int64_t elements);
 
   LocalDims d_;
   bool fused_;
+  bool fused_accumulation_;
   std::vector<Step> steps_;
 };
 

@@ -59,6 +59,8 @@ struct Model {
   FlopsConventionChoice flops_convention = FlopsConventionChoice::kMegatron;
   std::int64_t vocab_padding = 128;
   bool fused_kernels = true;
+  std::optional<bool> fused_loss;          // default fused_kernels
+  std::optional<bool> fused_accumulation;  // default fused_kernels
   double dropout = 0.0;
 
   template <class V>
@@ -75,7 +77,10 @@ struct Model {
     v.key("flops_convention", flops_convention,
           "Which published rule counts the model's FLOPs for MFU: Megatron-LM, PaLM or Llama.");
     v.key("vocab_padding", vocab_padding, "The vocabulary is padded to a multiple of this times tp.", between(1, 1e6));
-    v.key("fused_kernels", fused_kernels, "Norms, activations, biases and the loss run as fused kernels.");
+    v.key("fused_kernels", fused_kernels, "Norms, activations and biases run as fused kernels.");
+    v.key("fused_loss", fused_loss, "The cross-entropy runs as two kernels rather than six. Default: fused_kernels.");
+    v.key("fused_accumulation", fused_accumulation,
+          "Weight gradients are added up in their GEMM rather than by a kernel of their own. Default: fused_kernels.");
     v.key("dropout", dropout, "Dropout probability; above 0 its masks are kept for the backward pass.",
           between(0, 1));
   }

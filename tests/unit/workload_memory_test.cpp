@@ -68,7 +68,7 @@ TEST_CASE("workload: selective recomputation drops the scores, full keeps the in
   CHECK(saved(options) == 34 * kSbh / 4);
   const Block block = make_layer(small_gpt(), 0, options);
   CHECK(block.recompute_peak.count() == 5 * kScores / 4);
-  REQUIRE(block.recompute.size() == 4);  // scores, softmax, dropout, context
+  REQUIRE(block.recompute.size() == 5);  // scores, softmax, dropout, context, heads joined
   CHECK(std::get<Operator>(block.recompute[0]).kernel ==
         std::get<Operator>(block.forward[find_step(block.forward, "attention.scores")]).kernel);
 }

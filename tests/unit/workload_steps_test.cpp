@@ -164,6 +164,46 @@ TEST_CASE("workload: unfused kernels are more and move more") {
   CHECK(find_step(unfused.forward, "residual1.dropout") < unfused.forward.size());
 }
 
+int launches(const std::vector<Step>& steps) {
+  int sum = 0;
+  for (const Step& step : steps)
+    if (const auto* op = std::get_if<Operator>(&step)) sum += op->kernel.launches;
+  return sum;
+}
+
+// Megatron-LM before Megatron-Core. Forward: 2 norms, 4 projections, 2 batched products, softmax,
+// dropout, heads joined, activation, 2 residuals = 14.
+// Backward: 8 GEMMs of the projections, 4 batched products, softmax, dropout, QKV gradient joined,
+// activation, 2 residual dropouts, 2 joins of residual gradients, 4 bias sums, norms 2 x 2 = 28;
+// and one more for each of the 12 parameter tensors.
+TEST_CASE("workload: kernels of a GPT layer, counted by hand") {
+  BlockOptions options;
+  options.sequence = 1024;
+  options.dropout = 0.1;
+  options.attention = AttentionKernel::kUnfused;
+  const ModelShape shape = gpt_shape(2, 1024, 16);
+  const Block fused = make_layer(shape, 0, options);
+  CHECK(launches(fused.forward) == 14);
+  CHECK(launches(fused.backward) == 28);
+  options.fused_accumulation = false;
+  const Block separate = make_layer(shape, 0, options);
+  CHECK(separate.matrix_count == 12);
+  CHECK(launches(separate.forward) == 14);
+  CHECK(launches(separate.backward) == 28 + 12);
+}
+
+TEST_CASE("workload: an eager cross-entropy runs more kernels through fp32 copies") {
+  BlockOptions options;
+  options.sequence = 1024;
+  const ModelShape shape = gpt_shape(2, 1024, 16);
+  const Block fused = make_head(shape, options, true);
+  options.fused_loss = false;
+  const Block eager = make_head(shape, options, true);
+  CHECK(launches(eager.forward) == launches(fused.forward) + 4);
+  CHECK(launches(eager.backward) == launches(fused.backward) + 1);
+  CHECK(eager.forward_workspace > fused.forward_workspace);
+}
+
 TEST_CASE("workload: Gemma's four norms and head norms") {
   const Block block = make_layer(find_preset("gemma3-4b").shape, 0, llama_options(1, false));
   int norms = 0;
