@@ -1,3 +1,4 @@
 stepcast_test(topology_test
-  SOURCES topology_analysis_test.cpp htsim_topology_test.cpp topology_catalogue_test.cpp topology_generate_test.cpp topology_routing_test.cpp
+  SOURCES next_hops_test.cpp topology_analysis_test.cpp htsim_topology_test.cpp topology_catalogue_test.cpp topology_generate_test.cpp
+    topology_routing_test.cpp
   DEPS stepcast::topologies)
