@@ -48,10 +48,11 @@ FlowIndex Solver::add_flow(std::span<const Use> uses, double weight, double cap)
     bound = std::min(bound, link.capacity / place->coefficient);
   }
   flow.bound = bound;
+  flow.top = bound / weight;
   for (std::uint32_t u = 0; u < flow.use_count; ++u) {
     Link& link = links_[own[u].link.index()];
     link.potential += part(own[u].coefficient, bound, link.capacity);
-    attach(link, {index, u});
+    attach(link, {index, u, own[u].coefficient});
   }
   seed_flow(index);
   return FlowIndex{index};
@@ -90,8 +91,7 @@ void Solver::set_capacity(LinkIndex link_index, double capacity) {
   link.capacity = capacity;
   link.potential = 0;  // each member puts its part back in rebound()
   for (const Member& member : members_of(link)) {
-    const Flow& flow = flows_[member.flow];
-    link.potential += part(uses_of(flow)[member.use].coefficient, flow.bound, capacity);
+    link.potential += part(member.coefficient, flows_[member.flow].bound, capacity);
   }
   for (const Member& member : members_of(link)) rebound(member.flow);
 }
@@ -107,6 +107,7 @@ void Solver::rebound(std::uint32_t index) {
                       part(use.coefficient, flow.bound, link.capacity);
   }
   flow.bound = bound;
+  flow.top = bound / flow.weight;
   seed_flow(index);
 }
 
@@ -116,15 +117,14 @@ std::span<const FlowIndex> Solver::solve() {
     reached_.clear();
     return changed_;
   }
-  collect();
+  next_mark();
+  reached_.clear();
+  open_seeds();
   if (method_ == Method::kFull) {
+    agenda_.clear();
     solve_naively();
-  } else if (joining_links_ == 0) {
-    sort_reached();
-    for (const std::uint32_t flow : reached_) set_rate(flow, flows_[flow].bound);
   } else {
-    sort_reached();
-    solve_reached();
+    refill();
   }
   return changed_;
 }
@@ -132,8 +132,7 @@ std::span<const FlowIndex> Solver::solve() {
 double Solver::load(LinkIndex link_index) const {
   double sum = 0.0;
   for (const Member& member : members_of(links_[link_index.index()])) {
-    const Flow& flow = flows_[member.flow];
-    sum += uses_of(flow)[member.use].coefficient * flow.rate;
+    sum += member.coefficient * flows_[member.flow].rate;
   }
   return sum;
 }
@@ -217,82 +216,18 @@ std::uint32_t Solver::next_mark() {
   return mark_;
 }
 
-void Solver::reach(std::uint32_t index) {
-  Flow& flow = flows_[index];
-  if (flow.mark == mark_) return;
-  flow.mark = mark_;
-  reached_.push_back(index);
-}
-
-void Solver::reach_members(const Link& link) {
-  for (const Member& member : members_of(link)) reach(member.flow);
-}
-
-// Fills reached_ with all flows that the changes can move.
-void Solver::collect() {
-  next_mark();
-  reached_.clear();
-  joining_links_ = 0;
-  for (const std::uint32_t index : seed_flows_) {
-    flows_[index].seeded = false;
-    if (flows_[index].alive) reach(index);
-  }
+// Opens what changed: the flows themselves, and the links that lost or gained something.
+void Solver::open_seeds() {
   for (const std::uint32_t index : seed_links_) {
     links_[index].seeded = false;
-    reach_members(links_[index]);
+    touch(index, links_[index].full);  // it has more room, or its flows are seeds themselves
   }
-  seed_flows_.clear();
+  for (const std::uint32_t index : seed_flows_) {
+    flows_[index].seeded = false;
+    if (flows_[index].alive) open(index, 0.0);
+  }
   seed_links_.clear();
-  for (std::size_t next = 0; next < reached_.size(); ++next) {
-    for (const Use& use : uses_of(flows_[reached_[next]])) {
-      Link& link = links_[use.link.index()];
-      if (!can_bind(link) || link.mark == mark_) continue;
-      link.mark = mark_;
-      ++joining_links_;
-      reach_members(link);
-    }
-  }
-}
-
-void Solver::sort_reached() {
-  if (reached_.size() < 2) return;
-  if (reached_.size() * 16 < flows_.size()) {
-    std::sort(reached_.begin(), reached_.end());
-    return;
-  }
-  // Most flows are in: reading the marks in order is cheaper than sorting.
-  reached_.clear();
-  for (std::uint32_t index = 0; index < flows_.size(); ++index) {
-    if (flows_[index].alive && flows_[index].mark == mark_) reached_.push_back(index);
-  }
-}
-
-void Solver::solve_reached() {
-  local_.clear();
-  coupled_.clear();
-  const std::uint32_t numbered = next_mark();  // reached links get this mark when they are numbered
-  for (const std::uint32_t index : reached_) {
-    const Flow& flow = flows_[index];
-    const std::size_t before = local_.use_link.size();
-    for (const Use& use : uses_of(flow)) {
-      Link& link = links_[use.link.index()];
-      if (!can_bind(link)) continue;
-      if (link.mark != numbered) {
-        link.mark = numbered;
-        link.local = static_cast<std::uint32_t>(local_.capacity.size());
-        local_.capacity.push_back(link.capacity);
-      }
-      if (local_.use_link.size() == before) local_.add_flow(flow.weight, flow.bound);
-      local_.add_use(link.local, use.coefficient);
-    }
-    if (local_.use_link.size() != before) coupled_.push_back(index);
-  }
-  const std::span<const double> rates = filling_.solve(local_);
-  std::size_t next = 0;  // coupled_ is a subsequence of reached_
-  for (const std::uint32_t index : reached_) {
-    const bool is_coupled = next < coupled_.size() && coupled_[next] == index;
-    set_rate(index, is_coupled ? rates[next++] : flows_[index].bound);
-  }
+  seed_flows_.clear();
 }
 
 void Solver::solve_naively() {

@@ -9,16 +9,18 @@
 // Example       link of 3, flows of weight 1 and 2:  x1 + x2 = 3, x2 = 2 x1  =>  1 and 2.
 //               The same with cap u2 = 0.5:  x2 = 0.5, x1 = 2.5.
 //
-// How lazy      Alone, flow f can have at most  b_f = min(u_f, min over l of C_l / a_lf). A link whose
-//               flows together cannot overload it,  sum of a_lf * b_f <= C_l,  never binds and joins
-//               nothing; a link with one flow is such a link. solve() re-solves the flows that a change
-//               reaches through links that can bind now or could before it, and no others.
+// How lazy      A flow stops rising at its level, where its cap is reached or the first of its links fills. A
+//               change moves no level below that at which the changed flow or link itself stops, and above
+//               it only what really moves is looked at: refill.cpp, docs/adr/0011. A link whose flows
+//               together cannot overload it, sum of a_lf * b_f <= C_l with b_f = min(u_f, C_l / a_lf), never
+//               fills and is left out.
 // Exact         The result is that of solving everything anew, bit for bit, whatever the history.
-// Cost          adding, solving and removing a flow alone on k links: O(k). A component: see filling.hpp.
+// Cost          O(flows on the links that move), with a heap of these links
 // Tests         unit/flow_solver_test (worked by hand), property/flow_property_test (certificate;
 //               incremental against naive), diff/flow_simgrid_test (exact finish times)
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -26,7 +28,6 @@
 
 #include "sim/base/ids.hpp"
 #include "sim/flow/block_pool.hpp"
-#include "sim/flow/filling.hpp"
 #include "sim/flow/system.hpp"
 
 namespace stepcast::flow {
@@ -73,37 +74,56 @@ class Solver {
   [[nodiscard]] double load(LinkIndex link) const;
   [[nodiscard]] std::size_t flow_count() const { return flows_.size() - free_flows_.size(); }
   [[nodiscard]] std::size_t link_count() const { return links_.size(); }
-  // Flows looked at by the last solve(): how lazy it was.
+  // Flows that the last solve() released from their level: how lazy it was.
   [[nodiscard]] std::size_t last_reach() const { return reached_.size(); }
 
   // Everything as one System, flows in index order; `flows` receives their indices.
   [[nodiscard]] System system(std::vector<FlowIndex>& flows) const;
 
  private:
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+
   struct Link {
     double capacity = 0.0;
+    double full = kNever;        // the level at which it fills
+    double due = kNever;         // of its entry in agenda_, while solving
     std::int64_t potential = 0;  // sum of part(): what its flows could load at most
     Block members;
     std::uint32_t member_count = 0;
-    std::uint32_t mark = 0;   // last solve() that reached it, or last add_flow that named it
-    std::uint32_t local = 0;  // its number in local_ while solving
+    std::uint32_t mark = 0;      // last solve() that touched it, or last add_flow that named it
+    bool was_full = false;       // `full` is of the last solve and not reached yet in this one
     bool seeded = false;
   };
   struct Member {
     std::uint32_t flow;
     std::uint32_t use;  // position among the flow's uses
+    double coefficient;
   };
   struct Flow {
     double weight = 0.0;
     double cap = 0.0;
     double bound = 0.0;  // b_f
-    double rate = 0.0;
+    double top = 0.0;    // its level: b_f / w_f
+    double level = 0.0;  // where it stopped rising; kNever while open
+    double rate = 0.0;   // of the last solve
     Block uses;
     std::uint32_t use_count = 0;
     std::uint32_t mark = 0;  // last solve() that reached it
     bool alive = false;
     bool fresh = false;  // not solved yet
     bool seeded = false;
+
+    [[nodiscard]] double rate_at(double at) const { return at >= top ? bound : std::min(bound, at * weight); }
+  };
+  // Something to look at when all levels below have been settled.
+  struct Entry {
+    double level;
+    std::uint32_t index;
+    bool is_link;  // else: a flow that reaches its cap
+    friend bool operator>(const Entry& a, const Entry& b) {
+      if (a.level != b.level) return a.level > b.level;
+      return a.is_link != b.is_link ? a.is_link : a.index > b.index;
+    }
   };
 
   [[nodiscard]] std::span<const Use> uses_of(const Flow& flow) const {
@@ -121,11 +141,20 @@ class Solver {
   void seed_flow(std::uint32_t flow);
   void seed_link(std::uint32_t link);
   std::uint32_t next_mark();
+  void open_seeds();
+
+  // refill.cpp
+  void refill();
+  void open(std::uint32_t flow, double level);
+  void touch(std::uint32_t link, double level);
   void reach(std::uint32_t flow);
-  void reach_members(const Link& link);
-  void collect();
-  void sort_reached();
-  void solve_reached();
+  void look_at(std::uint32_t link);
+  void pass_old_level(std::uint32_t link);
+  void fill(std::uint32_t link, double level);
+  [[nodiscard]] double fill_level(const Link& link);
+  void push(Entry entry);
+  Entry pop();
+
   void solve_naively();
   void set_rate(std::uint32_t flow, double rate);
 
@@ -139,10 +168,13 @@ class Solver {
   std::vector<std::uint32_t> seed_flows_;
   std::vector<std::uint32_t> seed_links_;
   std::vector<std::uint32_t> reached_;
-  std::vector<std::uint32_t> coupled_;  // reached flows that share a link which can bind
-  std::size_t joining_links_ = 0;       // reached links that can bind
-  System local_;
-  Filling filling_;
+  std::vector<Entry> agenda_;  // a heap, lowest level first
+  struct Share {
+    double level;
+    double load;    // at its level
+    double weight;  // load per level, below it
+  };
+  std::vector<Share> shares_;  // of fill_level()
   std::vector<FlowIndex> changed_;
 };
 

@@ -6,10 +6,10 @@
 
 namespace stepcast::flow::tolerance {
 
-// A link's unfixed weight is kept by subtraction while flows are fixed. Each subtraction may leave
-// an error of one ulp of the *largest* value it had, so once less than this part of the last exact
-// sum is left, the sum is formed anew: the error stays below 2^-52 / 2^-10 = 2^-42 = 2.3e-13.
-inline constexpr double kResumBelow = 0x1.0p-10;
+// Levels that differ by less than this part are one level: a link does not count a flow as stopped
+// before it fills if the flow stops there. So whether two links that fill together do so in one order or
+// the other does not depend on roundings. Sums of up to 10^4 terms round by 10^4 * 2^-53 = 2^-40.
+inline constexpr double kSameLevel = 0x1.0p-40;
 
 // Whether a link can bind at all is decided in integers: each flow's largest possible load as a
 // part of the capacity, in units of 2^-32, rounded up. Integers add and subtract without drift in any

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "sim/base/random.hpp"
-#include "sim/flow/filling.hpp"
 #include "sim/flow/solver.hpp"
 #include "sim/flow/tolerance.hpp"
 
@@ -131,13 +130,10 @@ TEST_CASE("flow: incremental equals solving everything, bit for bit") {
       }
       std::vector<FlowIndex> flows;
       const System system = net.system(flows);
-      Filling everything;
-      const std::span<const double> whole = everything.solve(system);
       for (std::size_t i = 0; i < flows.size(); ++i) {
         CAPTURE(step);
         CAPTURE(i);
         REQUIRE(known[flows[i].index()] == net.rate(flows[i]));
-        REQUIRE(std::abs(net.rate(flows[i]) - whole[i]) <= tolerance::kCertificate * whole[i]);
       }
       // A second solver that gets the same flows at once, in index order: equal bits.
       Solver fresh;
@@ -152,7 +148,7 @@ TEST_CASE("flow: incremental equals solving everything, bit for bit") {
       }
       fresh.solve();
       REQUIRE(rates_of(fresh, copies) == rates_of(net, flows));
-      if (step % 20 == 0) require_near(rates_of(net, flows), naive_max_min(system));
+      require_near(rates_of(net, flows), naive_max_min(system));
     }
   }
 }
@@ -175,7 +171,7 @@ TEST_CASE("flow: the full method gives the same rates") {
 }
 
 // Weights over nine orders of magnitude on few links: the running sums cancel badly, the certificate
-// must hold all the same (tolerance::kResumBelow).
+// must hold all the same.
 TEST_CASE("flow: weights of very different size") {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     CAPTURE(seed);

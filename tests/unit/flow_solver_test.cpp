@@ -203,20 +203,23 @@ TEST_CASE("flow: set_cap moves the others") {
 }
 
 // f1 and f2 meet on a link of 100 that their private links of 10 and 20 cannot fill: it never binds, so
-// removing f2 does not even look at f1. On a link of 25 (10 + 20 > 25) it must.
+// removing f2 does not even look at f1. On a link of 25 f2 gets 15 and f1, at its own 10, still does not
+// care; on a link of 15 both get 7.5, and f1 must rise.
 TEST_CASE("flow: a link that cannot bind joins nothing") {
-  for (const double shared_capacity : {100.0, 25.0}) {
+  for (const double shared_capacity : {100.0, 25.0, 15.0}) {
     CAPTURE(shared_capacity);
     Solver net;
     const LinkIndex shared = net.add_link(shared_capacity);
     const FlowIndex f1 = add(net, {{net.add_link(10.0)}, {shared}});
     const FlowIndex f2 = add(net, {{net.add_link(20.0)}, {shared}});
     CHECK(ids(net.solve()) == Ids{f1.value(), f2.value()});
-    CHECK(net.rate(f1) == Approx(10.0));
-    CHECK(net.rate(f2) == Approx(shared_capacity == 100.0 ? 20.0 : 15.0));
+    CHECK(net.rate(f1) == Approx(shared_capacity == 15.0 ? 7.5 : 10.0));
+    CHECK(net.rate(f2) == Approx(shared_capacity == 100.0 ? 20.0 : shared_capacity == 25.0 ? 15.0 : 7.5));
     net.remove_flow(f2);
-    CHECK(net.solve().empty());  // f1 keeps 10 either way
-    CHECK(net.last_reach() == (shared_capacity == 100.0 ? 0 : 1));
+    const bool rises = shared_capacity == 15.0;
+    CHECK(net.solve().size() == (rises ? 1 : 0));
+    CHECK(net.last_reach() == (rises ? 1 : 0));
+    CHECK(net.rate(f1) == Approx(10.0));
   }
 }
 
