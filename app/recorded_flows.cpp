@@ -19,7 +19,8 @@ constexpr double kMostBytes = 1e12;   // a day at 100 Gb/s
 
 class Reader {
  public:
-  Reader(const CsvTable& table, const topology::HtsimFabric& fabric) : table_{table}, fabric_{fabric} {
+  Reader(const CsvTable& table, const topology::HtsimFabric& fabric, std::uint64_t seed)
+      : table_{table}, fabric_{fabric}, random_{seed, "paths of acknowledgements"} {
     for (const topology::HtsimLink& link : fabric.links()) {
       read_.traffic.wires.push_back({link.rate.si(), link.latency, link.from, link.to});
     }
@@ -84,7 +85,6 @@ class Reader {
     return at->second;
   }
 
-  // Recordings do not say on which path acknowledgements return: any of them, at random.
   std::vector<std::uint32_t> one_path(std::uint32_t from, std::uint32_t to) {
     return {add(fabric_.path(from, to, static_cast<std::uint32_t>(random_.below(fabric_.path_count(from, to)))))};
   }
@@ -115,15 +115,15 @@ class Reader {
   const topology::HtsimFabric& fabric_;
   RecordedCase read_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> spread_;  // routes by pair of hosts
-  Rng random_{0, "paths of acknowledgements"};
+  Rng random_;
   Diagnostics problems_;
 };
 
 }  // namespace
 
-RecordedCase read_recorded_case(const std::string& file, const topology::HtsimFabric& fabric) {
+RecordedCase read_recorded_case(const std::string& file, const topology::HtsimFabric& fabric, std::uint64_t seed) {
   const CsvTable table = CsvTable::read(file);
-  return Reader{table, fabric}.read();
+  return Reader{table, fabric, seed}.read();
 }
 
 }  // namespace stepcast::app

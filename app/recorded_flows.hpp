@@ -26,7 +26,8 @@ struct RecordedCase {
   network::Traffic traffic;  // message i is flow i
 };
 
+// Recordings do not say on which path acknowledgements return: `seed` chooses among the shortest.
 // Throws UserError: a field that is none, a host or a hop that the fabric lacks, hops that do not join up.
-RecordedCase read_recorded_case(const std::string& file, const topology::HtsimFabric& fabric);
+RecordedCase read_recorded_case(const std::string& file, const topology::HtsimFabric& fabric, std::uint64_t seed);
 
 }  // namespace stepcast::app

@@ -51,8 +51,8 @@ Status replay_recorded(const Invocation& invocation) {
   }
   const network::TransportModel& transport = chosen_transport(invocation);
   const topology::HtsimFabric fabric{topology::read_htsim_topology(*topology)};
-  const RecordedCase recorded = read_recorded_case(*recording, fabric);
   const auto seed = static_cast<std::uint64_t>(invocation.integer("seed").value_or(1));
+  const RecordedCase recorded = read_recorded_case(*recording, fabric, seed);
   const ReplayReport report = compare(recorded, transport.run(recorded.traffic, seed), transport.name);
   write_json(invocation, to_json(report));
   print_text(invocation, to_text(report));

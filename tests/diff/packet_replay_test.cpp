@@ -1,6 +1,9 @@
-// Recorded packet-level cases replayed at the level of flows: ../shared/packet_truth (htsim, six transports).
-// The plain fluid must give the recorded fluid's times: they have four decimals of a microsecond, so half of
-// the last one and 1e-6 of the time are allowed. Without the recordings the tests are skipped.
+// Recorded packet-level cases replayed: ../shared/packet_truth (htsim, six transports). Without the recordings the
+// tests are skipped.
+// - The plain fluid must give the recorded fluid's times: they have four decimals of a microsecond, so half of the
+//   last one and 1e-6 of the time are allowed.
+// - The transport models must be within the floors below on every case, and nearer to the packets than the plain fluid
+//   by transport. The table that this prints is the one in docs/guide/transports.md.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -14,7 +17,9 @@
 #include <fmt/format.h>
 
 #include "app/recorded_flows.hpp"
+#include "app/replay.hpp"
 #include "models/network/transport/fluid_transport.hpp"
+#include "models/network/transport/transport_models.hpp"
 #include "sim/base/csv.hpp"
 #include "sim/base/text.hpp"
 #include "tests/support/shared_data.hpp"
@@ -25,6 +30,12 @@ namespace {
 
 constexpr double kHalfLastDecimal = 0.5e-4;  // [us]
 constexpr double kRelative = 1e-6;
+constexpr std::uint64_t kSeed = 1;
+constexpr double kMeanFloor = 5.0;      // [%]
+constexpr double kRoceMeanFloor = 10.0;
+constexpr double kMakespanFloor = 5.0;
+constexpr double kSprayingFloor = 0.05;
+constexpr std::size_t kCases = 8;  // recordings whose transport has a model
 
 std::string recordings() {
   const auto root = test::shared_path("packet_truth");
@@ -46,7 +57,40 @@ app::RecordedCase read_case(const std::string& root, const std::string& name) {
   const std::string rest = name.substr(name.find("__") + 2);
   const std::string tree = root + "/topo/" + rest.substr(0, rest.find("__")) + ".topo";
   const topology::HtsimFabric fabric{topology::read_htsim_topology(tree)};
-  return app::read_recorded_case(root + "/fct/" + name + ".csv", fabric);
+  return app::read_recorded_case(root + "/fct/" + name + ".csv", fabric, kSeed);
+}
+
+// roce_ecmp__ft128... is RoCE with priority flow control alone; the others are called what they are.
+std::string transport_of(const std::string& name) {
+  const std::string transport = name.substr(0, name.find('_'));
+  return transport == "roce" ? "roce_pfc" : transport;
+}
+
+struct Outcome {
+  app::ReplayReport plain;
+  app::ReplayReport transport;
+};
+
+double mean_error(const app::ReplayReport& r) { return app::error_pct(r.simulated.mean_us, r.recorded.mean_us); }
+double p99_error(const app::ReplayReport& r) { return app::error_pct(r.simulated.p99_us, r.recorded.p99_us); }
+double makespan_error(const app::ReplayReport& r) { return app::error_pct(r.simulated.makespan_us, r.recorded.makespan_us); }
+
+std::string errors(const app::ReplayReport& r) {
+  return fmt::format("{:>+6.1f} {:>+6.1f} {:>+6.1f} {:>6.1f}", mean_error(r), p99_error(r), makespan_error(r), r.flow_mape_pct);
+}
+
+Outcome replay(const std::string& root, const std::string& name, const network::TransportModel& model) {
+  const app::RecordedCase recorded = read_case(root, name);
+  const auto run = [&](const network::TransportModel& m) { return app::compare(recorded, m.run(recorded.traffic, kSeed), m.name); };
+  Outcome outcome{run(*network::find_transport("plain")), run(model)};
+  fmt::print("{:<46} | {} | {}\n", name, errors(outcome.plain), errors(outcome.transport));
+  return outcome;
+}
+
+// How much shorter spraying makes the mean completion of one matrix.
+double spraying_ratio(const Outcome& sprayed, const Outcome& single, bool recorded) {
+  const auto mean = [&](const Outcome& o) { return recorded ? o.transport.recorded.mean_us : o.transport.simulated.mean_us; };
+  return mean(sprayed) / mean(single);
 }
 
 }  // namespace
@@ -73,6 +117,48 @@ TEST_CASE("packet replay: the plain fluid is the recorded fluid") {
       worst = std::max(worst, difference / expected);
     }
     fmt::print("{}: {} flows, largest relative difference {:.1e}\n", file.stem().string(), ours.size(), worst);
+  }
+}
+
+TEST_CASE("packet replay: every transport is nearer to its packets than the plain fluid, and within the floors") {
+  const std::string root = recordings();
+  std::map<std::string, Outcome> outcomes;
+  std::map<std::string, std::vector<Outcome>> by_transport;
+  fmt::print("{:<46} | {:<27} | {:<27}\n", "errors in %", "plain: mean p99 makesp. flow", "transport");
+  for (const auto& file : files_of(root + "/fct")) {
+    const std::string name = file.stem().string();
+    CAPTURE(name);
+    const network::TransportModel* const model = network::find_transport(transport_of(name));
+    if (model == nullptr) continue;
+    const Outcome outcome = replay(root, name, *model);
+    CHECK(std::abs(mean_error(outcome.transport)) <= (model->name == "roce_pfc" ? kRoceMeanFloor : kMeanFloor));
+    CHECK(std::abs(makespan_error(outcome.transport)) <= kMakespanFloor);
+    by_transport[std::string{model->name}].push_back(outcome);
+    outcomes[name] = outcome;
+  }
+  CHECK(outcomes.size() == kCases);
+  for (const auto& [transport, cases] : by_transport) {
+    CAPTURE(transport);
+    double mean_plain = 0.0, mean = 0.0, flow_plain = 0.0, flow = 0.0;
+    for (const Outcome& outcome : cases) {
+      mean_plain += std::abs(mean_error(outcome.plain)) / static_cast<double>(cases.size());
+      mean += std::abs(mean_error(outcome.transport)) / static_cast<double>(cases.size());
+      flow_plain += outcome.plain.flow_mape_pct / static_cast<double>(cases.size());
+      flow += outcome.transport.flow_mape_pct / static_cast<double>(cases.size());
+    }
+    fmt::print("{}: {} cases, mean |error| of the mean {:.1f} -> {:.1f} %, of a flow {:.1f} -> {:.1f} %\n", transport, cases.size(),
+               mean_plain, mean, flow_plain, flow);
+    CHECK(mean < mean_plain);
+    CHECK(flow < flow_plain);
+  }
+  for (const std::string transport : {"ndp", "uec"}) {
+    const auto sprayed = outcomes.find(transport + "_spray__ft128_1to1__perm128_2MB");
+    const auto single = outcomes.find(transport + "_ecmp__ft128_1to1__perm128_2MB");
+    if (sprayed == outcomes.end() || single == outcomes.end()) continue;
+    const double ours = spraying_ratio(sprayed->second, single->second, false);
+    const double theirs = spraying_ratio(sprayed->second, single->second, true);
+    fmt::print("{}: spraying takes {:.3f} of the single-path mean, recorded {:.3f}\n", transport, ours, theirs);
+    CHECK(std::abs(ours / theirs - 1.0) <= kSprayingFloor);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "models/network/transport/fluid_transport.hpp"
+#include "models/network/transport/roce_transport.hpp"
 
 namespace stepcast::network {
 
@@ -10,6 +11,8 @@ std::span<const TransportModel> transport_models() {
   static constexpr std::array kModels{
       TransportModel{"plain", "max-min fair fluids, no transport",
                      [](const Traffic& traffic, std::uint64_t) { return run_fluid(traffic, kRoceFormat); }},
+      TransportModel{"roce_pfc", "line rate under priority flow control alone",
+                     [](const Traffic& traffic, std::uint64_t seed) { return run_roce(traffic, {}, seed); }},
   };
   return kModels;
 }

@@ -1,0 +1,177 @@
+#include "models/network/transport/packet_network.hpp"
+
+#include <algorithm>
+
+#include "sim/base/check.hpp"
+
+namespace stepcast::network {
+namespace {
+
+enum Event : std::uint32_t { kSent, kArrived, kPause, kResume };
+
+}  // namespace
+
+PacketNetwork::PacketNetwork(engine::Engine& engine, PacketListener& listener, const Traffic& traffic, const SwitchModel& model,
+                             std::uint64_t seed)
+    : engine_{engine}, listener_{listener}, traffic_{traffic}, model_{model}, random_{seed, "packet network"}, ports_(traffic.wires.size()) {
+  for (const Route& route : traffic.routes) {
+    const std::uint32_t wire = route.front();
+    const std::uint32_t host = traffic.wires[wire].from;
+    ports_[wire].from_host = true;
+    if (host >= host_wire_.size()) host_wire_.resize(host + 1, kNone);
+    SIM_CHECK(host_wire_[host] == kNone || host_wire_[host] == wire, host, wire);
+    host_wire_[host] = wire;
+  }
+}
+
+void PacketNetwork::send_control(const Packet& packet) {
+  const std::uint32_t cell = make_cell(packet);
+  const std::uint32_t wire = traffic_.routes[packet.route].front();
+  push(ports_[wire].control, cell);
+  serve(wire);
+}
+
+void PacketNetwork::wake(std::uint32_t host) { serve(host_wire_[host]); }
+
+void PacketNetwork::on_event(engine::Engine&, std::uint32_t kind, std::uint64_t arg) {
+  const auto index = static_cast<std::uint32_t>(arg);
+  switch (kind) {
+    case kSent: return sent(index);
+    case kArrived: return arrived(index);
+    case kPause: ports_[index].paused = true; return;
+    default:
+      ports_[index].paused = false;
+      serve(index);
+  }
+}
+
+// The wire takes its next packet in hand, if it may and there is one.
+void PacketNetwork::serve(std::uint32_t wire) {
+  Port& port = ports_[wire];
+  if (port.sending != kNone || port.paused) return;
+  std::uint32_t cell = kNone;
+  if (port.control.first != kNone) {
+    cell = port.control.first;
+    remove(port.control, cell);
+  } else if (port.from_host) {
+    const std::optional<Packet> packet = listener_.next_packet(traffic_.wires[wire].from);
+    if (!packet) return;
+    cell = make_cell(*packet);
+    cells_[cell].packet.sent = engine_.now();
+  } else if (port.data.first != kNone) {
+    cell = port.data.first;
+    remove(port.data, cell);
+    if (model_.kind == SwitchModel::Kind::kTrimming && marks(port.data.bytes)) cells_[cell].packet.marked = true;
+  } else {
+    return;
+  }
+  ports_[wire].sending = cell;
+  engine_.after(sending_time(wire, cells_[cell].packet.bytes), engine::Phase::kCompletion, *this, kSent, wire);
+}
+
+void PacketNetwork::sent(std::uint32_t wire) {
+  const std::uint32_t cell = ports_[wire].sending;
+  ports_[wire].sending = kNone;
+  const std::uint32_t ingress = cells_[cell].ingress;
+  if (ingress != kNone) release(ingress, cells_[cell].packet.bytes);
+  cells_[cell].ingress = wire;
+  ++cells_[cell].hop;
+  engine_.after(traffic_.wires[wire].latency, engine::Phase::kCompletion, *this, kArrived, cell);
+  serve(wire);
+}
+
+void PacketNetwork::arrived(std::uint32_t cell) {
+  const Packet packet = cells_[cell].packet;
+  if (cells_[cell].hop == traffic_.routes[packet.route].size()) {
+    free_cell(cell);
+    listener_.on_packet(packet);
+    return;
+  }
+  const std::uint32_t wire = traffic_.routes[packet.route][cells_[cell].hop];
+  if (model_.kind == SwitchModel::Kind::kLossless) {
+    hold(cells_[cell].ingress, packet.bytes);
+    push(ports_[wire].data, cell);
+  } else {
+    cells_[cell].ingress = kNone;
+    enqueue_trimming(wire, cell);
+  }
+  serve(wire);
+}
+
+void PacketNetwork::enqueue_trimming(std::uint32_t wire, std::uint32_t cell) {
+  Port& port = ports_[wire];
+  if (cells_[cell].packet.kind != PacketKind::kData || cells_[cell].packet.trimmed) return push(port.control, cell);
+  if (port.data.bytes + cells_[cell].packet.bytes > model_.queue_bytes) {
+    std::uint32_t cut = cell;
+    if (port.data.last != kNone && random_.uniform() < 0.5) {
+      cut = port.data.last;
+      remove(port.data, cut);
+      push(port.data, cell);
+    }
+    cells_[cut].packet.trimmed = true;
+    cells_[cut].packet.bytes = model_.header_bytes;
+    return push(port.control, cut);
+  }
+  push(port.data, cell);
+}
+
+void PacketNetwork::hold(std::uint32_t wire, double bytes) {
+  Port& port = ports_[wire];
+  port.held_bytes += bytes;
+  if (port.pausing || port.held_bytes <= model_.xoff_bytes) return;
+  port.pausing = true;
+  engine_.after(traffic_.wires[wire].latency, engine::Phase::kCompletion, *this, kPause, wire);
+}
+
+void PacketNetwork::release(std::uint32_t wire, double bytes) {
+  Port& port = ports_[wire];
+  if (model_.kind != SwitchModel::Kind::kLossless) return;
+  port.held_bytes -= bytes;
+  if (!port.pausing || port.held_bytes >= model_.xon_bytes) return;
+  port.pausing = false;
+  engine_.after(traffic_.wires[wire].latency, engine::Phase::kCompletion, *this, kResume, wire);
+}
+
+bool PacketNetwork::marks(double queue_bytes) {
+  if (queue_bytes > model_.ecn_high_bytes) return true;
+  if (queue_bytes <= model_.ecn_low_bytes) return false;
+  return random_.uniform() * (model_.ecn_high_bytes - model_.ecn_low_bytes) < queue_bytes - model_.ecn_low_bytes;
+}
+
+Duration PacketNetwork::sending_time(std::uint32_t wire, std::uint32_t bytes) const {
+  return Duration::from_seconds(bytes / traffic_.wires[wire].bytes_per_s);
+}
+
+std::uint32_t PacketNetwork::make_cell(const Packet& packet) {
+  std::uint32_t cell = free_cells_;
+  if (cell == kNone) {
+    cell = static_cast<std::uint32_t>(cells_.size());
+    cells_.emplace_back();
+  } else {
+    free_cells_ = cells_[cell].next;
+  }
+  cells_[cell] = {.packet = packet};
+  return cell;
+}
+
+void PacketNetwork::free_cell(std::uint32_t cell) {
+  cells_[cell].next = free_cells_;
+  free_cells_ = cell;
+}
+
+void PacketNetwork::push(Queue& queue, std::uint32_t cell) {
+  cells_[cell].next = kNone;
+  cells_[cell].previous = queue.last;
+  (queue.last == kNone ? queue.first : cells_[queue.last].next) = cell;
+  queue.last = cell;
+  queue.bytes += cells_[cell].packet.bytes;
+}
+
+void PacketNetwork::remove(Queue& queue, std::uint32_t cell) {
+  const Cell& gone = cells_[cell];
+  (gone.previous == kNone ? queue.first : cells_[gone.previous].next) = gone.next;
+  (gone.next == kNone ? queue.last : cells_[gone.next].previous) = gone.previous;
+  queue.bytes -= gone.packet.bytes;
+}
+
+}  // namespace stepcast::network
