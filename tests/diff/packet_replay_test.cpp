@@ -35,7 +35,7 @@ constexpr double kMeanFloor = 5.0;      // [%]
 constexpr double kRoceMeanFloor = 10.0;
 constexpr double kMakespanFloor = 5.0;
 constexpr double kSprayingFloor = 0.05;
-constexpr std::size_t kCases = 8;  // recordings whose transport has a model
+constexpr std::size_t kCases = 13;  // recordings whose transport has a model
 
 std::string recordings() {
   const auto root = test::shared_path("packet_truth");

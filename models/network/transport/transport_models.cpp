@@ -3,6 +3,7 @@
 #include <array>
 
 #include "models/network/transport/fluid_transport.hpp"
+#include "models/network/transport/pull_transport.hpp"
 #include "models/network/transport/roce_transport.hpp"
 
 namespace stepcast::network {
@@ -11,6 +12,10 @@ std::span<const TransportModel> transport_models() {
   static constexpr std::array kModels{
       TransportModel{"plain", "max-min fair fluids, no transport",
                      [](const Traffic& traffic, std::uint64_t) { return run_fluid(traffic, kRoceFormat); }},
+      TransportModel{"eqds", "receiver-driven on trimming switches, packets spread by header values",
+                     [](const Traffic& traffic, std::uint64_t seed) { return run_pull(traffic, eqds_parameters(), seed); }},
+      TransportModel{"ndp", "receiver-driven on trimming switches, packets spread over permuted routes",
+                     [](const Traffic& traffic, std::uint64_t seed) { return run_pull(traffic, ndp_parameters(), seed); }},
       TransportModel{"roce_pfc", "line rate under priority flow control alone",
                      [](const Traffic& traffic, std::uint64_t seed) { return run_roce(traffic, {}, seed); }},
   };
