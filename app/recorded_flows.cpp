@@ -19,8 +19,7 @@ constexpr double kMostBytes = 1e12;   // a day at 100 Gb/s
 
 class Reader {
  public:
-  Reader(const CsvTable& table, const topology::HtsimFabric& fabric, std::uint64_t seed)
-      : table_{table}, fabric_{fabric}, random_{seed, "paths of acknowledgements"} {
+  Reader(const CsvTable& table, const topology::HtsimFabric& fabric) : table_{table}, fabric_{fabric} {
     for (const topology::HtsimLink& link : fabric.links()) {
       read_.traffic.wires.push_back({link.rate.si(), link.latency, link.from, link.to});
     }
@@ -48,11 +47,9 @@ class Reader {
       refuse(row, "dst", "the flow ends where it starts", "another host than src");
       return;
     }
-    const bool spread_out = row.fields[column("path")].empty();
     read_.traffic.messages.push_back({.bytes = bytes,
                                       .start = TimePoint::at(Duration::picoseconds(std::llround(flow.start_us * kPicoseconds))),
-                                      .routes = routes(row, from, to),
-                                      .back_routes = spread_out ? spread(to, from) : one_path(to, from)});
+                                      .routes = routes(row, from, to)});
     read_.flows.push_back(std::move(flow));
   }
 
@@ -85,10 +82,6 @@ class Reader {
     return at->second;
   }
 
-  std::vector<std::uint32_t> one_path(std::uint32_t from, std::uint32_t to) {
-    return {add(fabric_.path(from, to, static_cast<std::uint32_t>(random_.below(fabric_.path_count(from, to)))))};
-  }
-
   std::uint32_t add(network::Route route) {
     read_.traffic.routes.push_back(std::move(route));
     return static_cast<std::uint32_t>(read_.traffic.routes.size() - 1);
@@ -115,15 +108,31 @@ class Reader {
   const topology::HtsimFabric& fabric_;
   RecordedCase read_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> spread_;  // routes by pair of hosts
-  Rng random_;
   Diagnostics problems_;
 };
 
 }  // namespace
 
-RecordedCase read_recorded_case(const std::string& file, const topology::HtsimFabric& fabric, std::uint64_t seed) {
+RecordedCase read_recorded_case(const std::string& file, const topology::HtsimFabric& fabric) {
   const CsvTable table = CsvTable::read(file);
-  return Reader{table, fabric, seed}.read();
+  return Reader{table, fabric}.read();
+}
+
+network::Traffic with_ways_back(const RecordedCase& recorded, const topology::HtsimFabric& fabric, std::uint64_t seed) {
+  network::Traffic traffic = recorded.traffic;
+  Rng random{seed, "ways back"};
+  for (network::Message& message : traffic.messages) {
+    const network::Route& route = traffic.routes[message.routes.front()];
+    const std::uint32_t from = traffic.wires[route.back()].to;
+    const std::uint32_t to = traffic.wires[route.front()].from;
+    const std::uint32_t paths = fabric.path_count(from, to);
+    const bool spread = message.routes.size() > 1;
+    for (std::uint32_t path = 0; path < (spread ? paths : 1); ++path) {
+      message.back_routes.push_back(static_cast<std::uint32_t>(traffic.routes.size()));
+      traffic.routes.push_back(fabric.path(from, to, spread ? path : static_cast<std::uint32_t>(random.below(paths))));
+    }
+  }
+  return traffic;
 }
 
 }  // namespace stepcast::app

@@ -23,11 +23,14 @@ struct RecordedFlow {
 
 struct RecordedCase {
   std::vector<RecordedFlow> flows;
-  network::Traffic traffic;  // message i is flow i
+  network::Traffic traffic;  // message i is flow i; no ways back
 };
 
-// Recordings do not say on which path acknowledgements return: `seed` chooses among the shortest.
 // Throws UserError: a field that is none, a host or a hop that the fabric lacks, hops that do not join up.
-RecordedCase read_recorded_case(const std::string& file, const topology::HtsimFabric& fabric, std::uint64_t seed);
+RecordedCase read_recorded_case(const std::string& file, const topology::HtsimFabric& fabric);
+
+// The traffic with ways back for acknowledgements, which recordings do not tell: all shortest paths for a flow that is
+// spread, else one of them that `seed` chooses.
+network::Traffic with_ways_back(const RecordedCase& recorded, const topology::HtsimFabric& fabric, std::uint64_t seed);
 
 }  // namespace stepcast::app

@@ -1,8 +1,9 @@
 // `stepcast network`: flows alone on a fabric, here recorded ones beside what a transport model makes of them.
+#include <string>
+
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
 #include "app/replay.hpp"
-#include "models/network/transport/transport_models.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
 
@@ -10,6 +11,8 @@ namespace stepcast::app {
 namespace {
 
 namespace po = boost::program_options;
+
+constexpr std::int64_t kMostRuns = 1000;
 
 std::vector<std::string> transport_names() {
   std::vector<std::string> names;
@@ -25,7 +28,8 @@ OptionList network_options() {
       ("topology", po::value<std::string>()->value_name("T.topo"), "the fat tree that they were recorded on (htsim's form)")
       ("transport", po::value<std::string>()->value_name("NAME"), ("model of the transport: " + one_of(transport_names())).c_str())
       ("plain", "max-min fair fluids, no transport model (the default)")
-      ("seed", po::value<std::int64_t>()->value_name("N"), "seed of random choices: paths, which packet is trimmed (default 1)");
+      ("seed", po::value<std::int64_t>()->value_name("N"), "seed of random choices: paths, which packet is trimmed (default 1)")
+      ("runs", po::value<std::int64_t>()->value_name("N"), "runs to average, each with the next seed (default 3)");
   add_output_options(options);
   return options;
 }
@@ -50,10 +54,16 @@ Status replay_recorded(const Invocation& invocation) {
                                .expected = "--replay FCT.csv --topology T.topo"});
   }
   const network::TransportModel& transport = chosen_transport(invocation);
+  const std::int64_t runs = invocation.integer("runs").value_or(3);
+  if (runs < 1 || runs > kMostRuns) {
+    throw UserError(Diagnostic{.path = "--runs", .problem = "out of range", .expected = "1 to " + std::to_string(kMostRuns),
+                               .got = std::to_string(runs)});
+  }
   const topology::HtsimFabric fabric{topology::read_htsim_topology(*topology)};
+  const RecordedCase recorded = read_recorded_case(*recording, fabric);
   const auto seed = static_cast<std::uint64_t>(invocation.integer("seed").value_or(1));
-  const RecordedCase recorded = read_recorded_case(*recording, fabric, seed);
-  const ReplayReport report = compare(recorded, transport.run(recorded.traffic, seed), transport.name);
+  const ReplayReport report =
+      compare(recorded, replay(recorded, fabric, transport, seed, static_cast<std::size_t>(runs)), transport);
   write_json(invocation, to_json(report));
   print_text(invocation, to_text(report));
   return Status::kDone;

@@ -1,6 +1,6 @@
 #include "models/network/transport/packet_network.hpp"
 
-#include <algorithm>
+#include <cmath>
 
 #include "sim/base/check.hpp"
 
@@ -13,20 +13,28 @@ enum Event : std::uint32_t { kSent, kArrived, kPause, kResume };
 
 PacketNetwork::PacketNetwork(engine::Engine& engine, PacketListener& listener, const Traffic& traffic, const SwitchModel& model,
                              std::uint64_t seed)
-    : engine_{engine}, listener_{listener}, traffic_{traffic}, model_{model}, random_{seed, "packet network"}, ports_(traffic.wires.size()) {
+    : engine_{engine}, listener_{listener}, model_{model}, random_{seed, "packet network"} {
+  for (const Wire& wire : traffic.wires) {
+    Port port;
+    port.ps_a_byte = 1e12 / wire.bytes_per_s;
+    port.latency = wire.latency;
+    ports_.push_back(port);
+  }
   for (const Route& route : traffic.routes) {
-    const std::uint32_t wire = route.front();
-    const std::uint32_t host = traffic.wires[wire].from;
-    ports_[wire].from_host = true;
+    first_hop_.push_back(static_cast<std::uint32_t>(hops_.size()));
+    hops_.insert(hops_.end(), route.begin(), route.end());
+    hops_.push_back(kNone);
+    const std::uint32_t host = traffic.wires[route.front()].from;
+    ports_[route.front()].host = host;
     if (host >= host_wire_.size()) host_wire_.resize(host + 1, kNone);
-    SIM_CHECK(host_wire_[host] == kNone || host_wire_[host] == wire, host, wire);
-    host_wire_[host] = wire;
+    SIM_CHECK(host_wire_[host] == kNone || host_wire_[host] == route.front(), host, route.front());
+    host_wire_[host] = route.front();
   }
 }
 
 void PacketNetwork::send_control(const Packet& packet) {
   const std::uint32_t cell = make_cell(packet);
-  const std::uint32_t wire = traffic_.routes[packet.route].front();
+  const std::uint32_t wire = hops_[cells_[cell].at];
   push(ports_[wire].control, cell);
   serve(wire);
 }
@@ -53,8 +61,8 @@ void PacketNetwork::serve(std::uint32_t wire) {
   if (port.control.first != kNone) {
     cell = port.control.first;
     remove(port.control, cell);
-  } else if (port.from_host) {
-    const std::optional<Packet> packet = listener_.next_packet(traffic_.wires[wire].from);
+  } else if (port.host != kNone) {
+    const std::optional<Packet> packet = listener_.next_packet(port.host);
     if (!packet) return;
     cell = make_cell(*packet);
     cells_[cell].packet.sent = engine_.now();
@@ -65,35 +73,38 @@ void PacketNetwork::serve(std::uint32_t wire) {
   } else {
     return;
   }
-  ports_[wire].sending = cell;
-  engine_.after(sending_time(wire, cells_[cell].packet.bytes), engine::Phase::kCompletion, *this, kSent, wire);
+  port.sending = cell;
+  const auto ps = static_cast<std::int64_t>(std::ceil(cells_[cell].packet.bytes * port.ps_a_byte));
+  engine_.after(Duration::picoseconds(ps), engine::Phase::kCompletion, *this, kSent, wire);
 }
 
 void PacketNetwork::sent(std::uint32_t wire) {
-  const std::uint32_t cell = ports_[wire].sending;
-  ports_[wire].sending = kNone;
-  const std::uint32_t ingress = cells_[cell].ingress;
-  if (ingress != kNone) release(ingress, cells_[cell].packet.bytes);
-  cells_[cell].ingress = wire;
-  ++cells_[cell].hop;
-  engine_.after(traffic_.wires[wire].latency, engine::Phase::kCompletion, *this, kArrived, cell);
+  Port& port = ports_[wire];
+  const std::uint32_t index = port.sending;
+  port.sending = kNone;
+  Cell& cell = cells_[index];
+  if (cell.ingress != kNone) release(cell.ingress, cell.packet.bytes);
+  cell.ingress = wire;
+  ++cell.at;
+  engine_.after(port.latency, engine::Phase::kCompletion, *this, kArrived, index);
   serve(wire);
 }
 
-void PacketNetwork::arrived(std::uint32_t cell) {
-  const Packet packet = cells_[cell].packet;
-  if (cells_[cell].hop == traffic_.routes[packet.route].size()) {
-    free_cell(cell);
+void PacketNetwork::arrived(std::uint32_t index) {
+  Cell& cell = cells_[index];
+  const std::uint32_t wire = hops_[cell.at];
+  if (wire == kNone) {
+    const Packet packet = cell.packet;
+    free_cell(index);
     listener_.on_packet(packet);
     return;
   }
-  const std::uint32_t wire = traffic_.routes[packet.route][cells_[cell].hop];
   if (model_.kind == SwitchModel::Kind::kLossless) {
-    hold(cells_[cell].ingress, packet.bytes);
-    push(ports_[wire].data, cell);
+    hold(cell.ingress, cell.packet.bytes);
+    push(ports_[wire].data, index);
   } else {
-    cells_[cell].ingress = kNone;
-    enqueue_trimming(wire, cell);
+    cell.ingress = kNone;
+    enqueue_trimming(wire, index);
   }
   serve(wire);
 }
@@ -120,7 +131,7 @@ void PacketNetwork::hold(std::uint32_t wire, double bytes) {
   port.held_bytes += bytes;
   if (port.pausing || port.held_bytes <= model_.xoff_bytes) return;
   port.pausing = true;
-  engine_.after(traffic_.wires[wire].latency, engine::Phase::kCompletion, *this, kPause, wire);
+  engine_.after(port.latency, engine::Phase::kCompletion, *this, kPause, wire);
 }
 
 void PacketNetwork::release(std::uint32_t wire, double bytes) {
@@ -129,17 +140,13 @@ void PacketNetwork::release(std::uint32_t wire, double bytes) {
   port.held_bytes -= bytes;
   if (!port.pausing || port.held_bytes >= model_.xon_bytes) return;
   port.pausing = false;
-  engine_.after(traffic_.wires[wire].latency, engine::Phase::kCompletion, *this, kResume, wire);
+  engine_.after(port.latency, engine::Phase::kCompletion, *this, kResume, wire);
 }
 
 bool PacketNetwork::marks(double queue_bytes) {
   if (queue_bytes > model_.ecn_high_bytes) return true;
   if (queue_bytes <= model_.ecn_low_bytes) return false;
   return random_.uniform() * (model_.ecn_high_bytes - model_.ecn_low_bytes) < queue_bytes - model_.ecn_low_bytes;
-}
-
-Duration PacketNetwork::sending_time(std::uint32_t wire, std::uint32_t bytes) const {
-  return Duration::from_seconds(bytes / traffic_.wires[wire].bytes_per_s);
 }
 
 std::uint32_t PacketNetwork::make_cell(const Packet& packet) {
@@ -150,7 +157,7 @@ std::uint32_t PacketNetwork::make_cell(const Packet& packet) {
   } else {
     free_cells_ = cells_[cell].next;
   }
-  cells_[cell] = {.packet = packet};
+  cells_[cell] = {.packet = packet, .at = first_hop_[packet.route]};
   return cell;
 }
 

@@ -81,7 +81,7 @@ class PacketNetwork final : public engine::EventTarget {
   static constexpr std::uint32_t kNone = UINT32_MAX;
   struct Cell {  // a packet on its way
     Packet packet;
-    std::uint32_t hop = 0;
+    std::uint32_t at = 0;           // in hops_: the wire that it takes next
     std::uint32_t ingress = kNone;  // wire on which it came into the device where it is
     std::uint32_t next = kNone;     // in its queue, or in the free list
     std::uint32_t previous = kNone;
@@ -94,9 +94,11 @@ class PacketNetwork final : public engine::EventTarget {
   struct Port {  // the egress of a wire, and what its far end holds of it
     Queue data;
     Queue control;
+    double ps_a_byte = 0.0;
+    Duration latency;
     std::uint32_t sending = kNone;
+    std::uint32_t host = kNone;  // that it leaves, if it does
     bool paused = false;
-    bool from_host = false;
     bool pausing = false;     // the far end has asked for a pause
     double held_bytes = 0.0;  // at the far end, of packets that came by this wire
   };
@@ -112,15 +114,14 @@ class PacketNetwork final : public engine::EventTarget {
   void hold(std::uint32_t wire, double bytes);
   void release(std::uint32_t wire, double bytes);
   [[nodiscard]] bool marks(double queue_bytes);
-  [[nodiscard]] Duration sending_time(std::uint32_t wire, std::uint32_t bytes) const;
-
   engine::Engine& engine_;
   PacketListener& listener_;
-  const Traffic& traffic_;
   SwitchModel model_;
   Rng random_;
-  std::vector<Port> ports_;                // by wire
-  std::vector<std::uint32_t> host_wire_;   // by host: the wire that leaves it
+  std::vector<Port> ports_;               // by wire
+  std::vector<std::uint32_t> host_wire_;  // by host: the wire that leaves it
+  std::vector<std::uint32_t> hops_;       // wires of all routes, kNone after each
+  std::vector<std::uint32_t> first_hop_;  // by route
   std::vector<Cell> cells_;
   std::uint32_t free_cells_ = kNone;
 };

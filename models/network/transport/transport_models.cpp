@@ -5,19 +5,22 @@
 #include "models/network/transport/fluid_transport.hpp"
 #include "models/network/transport/pull_transport.hpp"
 #include "models/network/transport/roce_transport.hpp"
+#include "models/network/transport/uec_transport.hpp"
 
 namespace stepcast::network {
 
 std::span<const TransportModel> transport_models() {
   static constexpr std::array kModels{
-      TransportModel{"plain", "max-min fair fluids, no transport",
+      TransportModel{"plain", "max-min fair fluids, no transport", false,
                      [](const Traffic& traffic, std::uint64_t) { return run_fluid(traffic, kRoceFormat); }},
-      TransportModel{"eqds", "receiver-driven on trimming switches, packets spread by header values",
+      TransportModel{"eqds", "receiver-driven on trimming switches, packets spread by header values", true,
                      [](const Traffic& traffic, std::uint64_t seed) { return run_pull(traffic, eqds_parameters(), seed); }},
-      TransportModel{"ndp", "receiver-driven on trimming switches, packets spread over permuted routes",
+      TransportModel{"ndp", "receiver-driven on trimming switches, packets spread over permuted routes", true,
                      [](const Traffic& traffic, std::uint64_t seed) { return run_pull(traffic, ndp_parameters(), seed); }},
-      TransportModel{"roce_pfc", "line rate under priority flow control alone",
+      TransportModel{"roce_pfc", "line rate under priority flow control alone", true,
                      [](const Traffic& traffic, std::uint64_t seed) { return run_roce(traffic, {}, seed); }},
+      TransportModel{"uec", "congestion window at the sender (NSCC) on trimming switches", true,
+                     [](const Traffic& traffic, std::uint64_t seed) { return run_uec(traffic, {}, seed); }},
   };
   return kModels;
 }
