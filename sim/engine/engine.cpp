@@ -61,7 +61,7 @@ EventId Engine::schedule(TimePoint time, Phase phase, EventTarget& target, std::
   event.arg = arg;
   event.kind = kind;
   event.state = state;
-  ++(state == State::kForeground ? foreground_ : daemons_);
+  ++count(state);
 
   const QueueNode node{time.count(), slot, static_cast<std::uint32_t>(phase)};
   if (queue_kind_ == QueueKind::kNaive) [[unlikely]] {
@@ -97,10 +97,10 @@ bool Engine::is_pending(EventId id) const {
 bool Engine::cancel(EventId id) {
   if (!is_pending(id)) return false;
   Event& event = events_[id.slot_];
-  --(event.state == State::kForeground ? foreground_ : daemons_);
+  --count(event.state);
   event.state = State::kCancelled;  // the slot is freed when its node leaves the queue
-  ++cancelled_;
-  if (cancelled_ > kSweepMinimum && cancelled_ > pending()) sweep();
+  ++count(State::kCancelled);
+  if (count(State::kCancelled) > kSweepMinimum && count(State::kCancelled) > pending()) sweep();
   return true;
 }
 
@@ -112,7 +112,7 @@ void Engine::sweep() {
       return true;
     });
   });
-  cancelled_ = 0;
+  count(State::kCancelled) = 0;
 }
 
 StopReason Engine::run(TimePoint until, std::uint64_t max_events) {
@@ -125,7 +125,7 @@ template <class Queue>
 StopReason Engine::run_loop(Queue& queue, TimePoint until, std::uint64_t max_events) {
   const auto fetch = [this](std::uint32_t slot) { __builtin_prefetch(events_.data() + slot, 1); };
   for (std::uint64_t budget = max_events;;) {
-    if (foreground_ == 0) {
+    if (count(State::kForeground) == 0) {
       if (pending() == 0) {  // what is queued is cancelled: start afresh at now()
         sweep();
         queue.restart_at(now_.count());
@@ -140,20 +140,21 @@ StopReason Engine::run_loop(Queue& queue, TimePoint until, std::uint64_t max_eve
     if (budget == 0) return StopReason::kBudget;
 
     const QueueNode node = queue.pop(fetch);
-    const Event event = events_[node.slot];
+    const Event& event = events_[node.slot];  // read before the slot is free to be used again
+    EventTarget& target = *event.target;
+    const std::uint32_t kind = event.kind;
+    const std::uint64_t arg = event.arg;
+    const State state = event.state;
     free_slot(node.slot);
-    if (event.state == State::kCancelled) {
-      --cancelled_;
-      continue;
-    }
-    --(event.state == State::kForeground ? foreground_ : daemons_);
+    --count(state);
+    if (state == State::kCancelled) continue;
     --budget;
     ++fired_;
     now_ = TimePoint::at(Duration::picoseconds(node.time_ps));
-    const std::uint64_t who = (static_cast<std::uint64_t>(event.target->id_) << 32) | event.kind;
+    const std::uint64_t who = (static_cast<std::uint64_t>(target.id_) << 32) | kind;
     fingerprint_ = mix64(fingerprint_ + static_cast<std::uint64_t>(node.time_ps) * kTimeFactor +
                          (who + (static_cast<std::uint64_t>(node.phase) << 56)) * kWhoFactor);
-    event.target->on_event(*this, event.kind, event.arg);
+    target.on_event(*this, kind, arg);
     if (stop_requested_) return StopReason::kStopped;
   }
 }

@@ -13,6 +13,7 @@
 // Cost: docs/adr/0010-event-queue.md. An engine is a value; any number run in one process.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <limits>
@@ -100,18 +101,18 @@ class Engine {
   void stop() { stop_requested_ = true; }
 
   [[nodiscard]] std::uint64_t events_fired() const { return fired_; }
-  [[nodiscard]] std::size_t pending() const { return foreground_ + daemons_; }
+  [[nodiscard]] std::size_t pending() const { return count(State::kForeground) + count(State::kDaemon); }
   // hash over the fired events of (time, phase, target by first use, kind).
   [[nodiscard]] std::uint64_t order_fingerprint() const { return fingerprint_; }
   // Text: the first `limit` pending events in firing order, one a line, then "and N more".
   [[nodiscard]] std::string describe_pending(std::size_t limit = 20) const;
 
   // Events held in memory, cancelled ones not yet swept included.
-  [[nodiscard]] std::size_t queued() const { return pending() + cancelled_; }
+  [[nodiscard]] std::size_t queued() const { return pending() + count(State::kCancelled); }
 
  private:
   enum class State : std::uint8_t { kFree, kForeground, kDaemon, kCancelled };
-  struct Event {
+  struct alignas(32) Event {  // within one cache line
     EventTarget* target = nullptr;
     std::uint64_t arg = 0;
     std::uint32_t kind = 0;
@@ -122,6 +123,8 @@ class Engine {
 
   EventId schedule(TimePoint time, Phase phase, EventTarget& target, std::uint32_t kind,
                    std::uint64_t arg, State state);
+  std::size_t& count(State state) { return counts_[static_cast<std::size_t>(state)]; }
+  [[nodiscard]] std::size_t count(State state) const { return counts_[static_cast<std::size_t>(state)]; }
   void adopt(EventTarget& target);
   void free_slot(std::uint32_t slot);
   void sweep();
@@ -137,9 +140,7 @@ class Engine {
   bool stop_requested_ = false;
   bool running_ = false;
   std::uint32_t free_slots_ = std::numeric_limits<std::uint32_t>::max();
-  std::size_t foreground_ = 0;  // pending, not daemon
-  std::size_t daemons_ = 0;
-  std::size_t cancelled_ = 0;  // still in the queue
+  std::array<std::size_t, 4> counts_{};  // queued events by State
   std::uint64_t fired_ = 0;
   std::uint64_t fingerprint_ = Fingerprint{}.value();
   std::vector<Event> events_;

@@ -111,16 +111,17 @@ class RadixQueue {
   static constexpr unsigned kDigits = 1U << kDigitBits;
   static constexpr unsigned kLevels = (63 + kDigitBits - 1) / kDigitBits;  // times have 63 bits
   static constexpr std::uint32_t kChunkNodes = 15;
-  // A bucket this small is dealt to buckets of about one node that are popped next; their data, a
-  // cache line each, fit the first-level cache.
-  static constexpr std::uint32_t kSoon = 128;
-  static constexpr std::uint32_t kAhead = 5;  // nodes of a FIFO announced ahead
+  // A bucket of at most this many nodes is popped soon after it is dealt. Their data, a cache line each,
+  // fit the second-level cache; and dealing divides a bucket by up to 64, so 8 or more are announced at
+  // once and their fetches overlap.
+  static constexpr std::uint32_t kSoon = 512;
+  static constexpr std::uint32_t kAhead = 8;  // nodes of a FIFO announced ahead; <= kChunkNodes
 
   struct alignas(64) Chunk {  // 256 bytes, four cache lines
     std::uint32_t next = kNone;
     std::array<QueueNode, kChunkNodes> nodes;
   };
-  struct Bucket {
+  struct alignas(32) Bucket {  // within one cache line
     std::uint32_t head = kNone;
     std::uint32_t tail = kNone;
     std::uint32_t fill = 0;   // nodes in the tail chunk
@@ -189,7 +190,12 @@ class RadixQueue {
     Bucket& fifo = fifo_[phase];
     std::uint32_t& read = read_[phase];
     const Chunk& chunk = chunks_[fifo.head];
-    if (read + kAhead < kChunkNodes) soon(chunk.nodes[read + kAhead].slot);  // maybe stale: harmless
+    const std::uint32_t ahead = read + kAhead;  // past the end a stale slot is announced: harmless
+    if (ahead < kChunkNodes) {
+      soon(chunk.nodes[ahead].slot);
+    } else if (fifo.head != fifo.tail) {
+      soon(chunks_[chunk.next].nodes[ahead - kChunkNodes].slot);
+    }
     const QueueNode node = chunk.nodes[read++];
     --instant_size_;
     if (fifo.head == fifo.tail && read == fifo.fill) {
