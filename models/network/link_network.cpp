@@ -19,27 +19,77 @@ LinkNetwork::LinkNetwork(engine::Engine& engine, FlowListener& listener, std::sp
 
 RouteId LinkNetwork::add_route(std::vector<flow::Use> uses) {
   SIM_CHECK(!uses.empty());
-  routes_.push_back({std::move(uses), 0.0});
+  routes_.push_back({std::move(uses), 0.0, 0});
   return RouteId{routes_.size() - 1};
 }
 
 void LinkNetwork::start(RouteId route, double bytes, std::optional<double> rate_cap, std::uint64_t tag) {
   SIM_CHECK(bytes > 0.0, bytes);
-  const std::vector<flow::Use>& uses = routes_[route.index()].uses;
-  const flow::FlowIndex flow = rate_cap ? solver_.add_flow(uses, 1.0, *rate_cap) : solver_.add_flow(uses, 1.0);
-  if (flow.index() >= flows_.size()) flows_.resize(flow.index() + 1);
-  flows_[flow.index()] = {.left = bytes, .rate = 0.0, .since = engine_.now(), .end = {}, .tag = tag, .bytes = bytes, .route = route};
+  insert({.left = bytes, .rate = 0.0, .since = engine_.now(), .end = {}, .tag = tag, .bytes = bytes, .cap = rate_cap, .route = route});
+  ++routes_[route.index()].active;
+}
+
+void LinkNetwork::insert(const Flow& flow) {
+  const std::vector<flow::Use>& uses = routes_[flow.route.index()].uses;
+  const flow::FlowIndex index = flow.cap ? solver_.add_flow(uses, 1.0, *flow.cap) : solver_.add_flow(uses, 1.0);
+  if (index.index() >= flows_.size()) flows_.resize(index.index() + 1);
+  flows_[index.index()] = flow;
+  flows_[index.index()].alive = true;
+  mark_dirty();
+}
+
+void LinkNetwork::move_route(RouteId id, std::vector<flow::Use> uses) {
+  SIM_CHECK(!uses.empty());
+  Route& route = routes_[id.index()];
+  const auto same = [](const flow::Use& a, const flow::Use& b) { return a.link == b.link && a.coefficient == b.coefficient; };
+  if (std::equal(uses.begin(), uses.end(), route.uses.begin(), route.uses.end(), same)) return;
+  std::vector<Flow> moving;
+  for (std::uint32_t f = 0; f < flows_.size() && route.active > moving.size(); ++f) {
+    Flow& flow = flows_[f];
+    if (!flow.alive || flow.route != id) continue;
+    settle(flow);
+    route.carried += flow.bytes - flow.left;
+    flow.bytes = flow.left;
+    engine_.cancel(flow.end);
+    solver_.remove_flow(flow::FlowIndex{f});
+    flow.alive = false;
+    moving.push_back(flow);
+  }
+  if (route.carried > 0.0) {
+    carried_before_.resize(solver_.link_count(), 0.0);
+    add_carried(route, carried_before_);
+    route.carried = 0.0;
+  }
+  route.uses = std::move(uses);
+  for (Flow& flow : moving) {
+    flow.rate = 0.0;
+    insert(flow);
+  }
+}
+
+void LinkNetwork::set_capacity(flow::LinkIndex link, double bytes_per_s) {
+  solver_.set_capacity(link, bytes_per_s);
   mark_dirty();
 }
 
 void LinkNetwork::watch(flow::LinkIndex link) { watched_.emplace_back(link, std::vector<Sample>{{engine_.now(), 0.0}}); }
 
 std::vector<double> LinkNetwork::carried_by_link() const {
-  std::vector<double> carried(solver_.link_count(), 0.0);
-  for (const Route& route : routes_) {
-    for (const flow::Use& use : route.uses) carried[use.link.index()] += route.carried * use.coefficient;
-  }
+  std::vector<double> carried = carried_before_;
+  carried.resize(solver_.link_count(), 0.0);
+  for (const Route& route : routes_) add_carried(route, carried);
   return carried;
+}
+
+void LinkNetwork::add_carried(const Route& route, std::vector<double>& by_link) const {
+  for (const flow::Use& use : route.uses) by_link[use.link.index()] += route.carried * use.coefficient;
+}
+
+// Brings what is left up to now.
+void LinkNetwork::settle(Flow& flow) {
+  const TimePoint now = engine_.now();
+  flow.left = std::max(0.0, flow.left - flow.rate * (now - flow.since).seconds());
+  flow.since = now;
 }
 
 void LinkNetwork::mark_dirty() {
@@ -53,8 +103,7 @@ void LinkNetwork::solve() {
   const TimePoint now = engine_.now();
   for (const flow::FlowIndex index : solver_.solve()) {
     Flow& flow = flows_[index.index()];
-    flow.left = std::max(0.0, flow.left - flow.rate * (now - flow.since).seconds());
-    flow.since = now;
+    settle(flow);
     flow.rate = solver_.rate(index);
     SIM_CHECK(flow.rate > 0.0, index.value(), flow.left);
     engine_.cancel(flow.end);
@@ -70,8 +119,11 @@ void LinkNetwork::solve() {
 
 void LinkNetwork::finish(flow::FlowIndex index) {
   const Flow flow = flows_[index.index()];
-  routes_[flow.route.index()].carried += flow.bytes;
+  Route& route = routes_[flow.route.index()];
+  route.carried += flow.bytes;
+  --route.active;
   solver_.remove_flow(index);
+  flows_[index.index()].alive = false;
   mark_dirty();
   listener_.on_flow_done(flow.tag);
 }

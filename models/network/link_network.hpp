@@ -7,6 +7,8 @@
 // Source   fluid max-min sharing: Bertsekas and Gallager, Data Networks (1992), section 6.5.2
 // Valid    transfers long against the round-trip time; latency is the caller's to add
 // Ignores  slow start, congestion-control convergence, packet headers (in the link's efficiency)
+//          A link's capacity and a route's links may change while flows are under way: these go on from
+//          what they have left.
 // Cost     one solve per instant with a change, over what the change reaches
 #pragma once
 
@@ -40,6 +42,12 @@ class LinkNetwork final : public engine::EventTarget {
   // Starts to move `bytes` along the route now. Requires: bytes > 0, the route uses a link.
   void start(RouteId route, double bytes, std::optional<double> rate_cap, std::uint64_t tag);
 
+  // Puts the route, and what is under way on it, on other links from now on.
+  void move_route(RouteId route, std::vector<flow::Use> uses);
+  [[nodiscard]] bool busy(RouteId route) const { return routes_[route.index()].active > 0; }
+  // Flows on the link must keep a rate above 0: move their routes at the same instant.
+  void set_capacity(flow::LinkIndex link, double bytes_per_s);
+
   // Bytes carried by link i so far (coefficients applied), by flows that have ended.
   [[nodiscard]] std::vector<double> carried_by_link() const;
 
@@ -61,23 +69,30 @@ class LinkNetwork final : public engine::EventTarget {
     TimePoint since;
     engine::EventId end;
     std::uint64_t tag = 0;
-    double bytes = 0.0;
+    double bytes = 0.0;      // of those on the route's present links
+    std::optional<double> cap;
     RouteId route;
+    bool alive = false;
   };
   struct Route {
     std::vector<flow::Use> uses;
-    double carried = 0.0;  // [B] of work finished
+    double carried = 0.0;  // [B] of work finished on these links
+    std::uint32_t active = 0;  // flows under way
   };
 
   void mark_dirty();
   void solve();
   void finish(flow::FlowIndex index);
+  void insert(const Flow& flow);
+  void settle(Flow& flow);
+  void add_carried(const Route& route, std::vector<double>& by_link) const;
 
   engine::Engine& engine_;
   FlowListener& listener_;
   flow::Solver solver_;
   std::vector<Flow> flows_;    // by the solver's flow index
   std::vector<Route> routes_;
+  std::vector<double> carried_before_;  // [B] by link, by routes before they moved; empty until one does
   std::vector<std::pair<flow::LinkIndex, std::vector<Sample>>> watched_;
   bool dirty_ = false;
 };
