@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "app/evidence.hpp"
+#include "app/placed.hpp"
+#include "app/routing_choice.hpp"
 #include "app/setup.hpp"
 #include "calibration/gpu_parameters.hpp"
 #include "models/collective/communicator_memory.hpp"
@@ -52,7 +54,8 @@ run::Machine machine_of(const Setup& setup, const topology::Fabric& fabric, cons
           .collectives = {},
           .forced_algorithm = forced,
           .communicator_bytes = collective::communicator_memory(channels) * communicators_of(setup.plan),
-          .communication_launch = model.parameters().host_collective};
+          .communication_launch = model.parameters().host_collective,
+          .paths = setup.paths};
 }
 
 // The first worker of each stage, then the rest in rank order.
@@ -82,6 +85,7 @@ std::string cluster_title(const Setup& setup, const topology::Fabric& fabric) {
 
 std::vector<std::string> notes_of(const Setup& setup, const topology::Fabric& fabric) {
   std::vector<std::string> notes = fabric.notes;
+  for (std::string& note : routing_notes(setup.scenario.cluster, fabric)) notes.push_back(std::move(note));
   if (!setup.shape.note.empty()) notes.push_back(setup.shape.note);
   if (!setup.profile.own) {
     notes.push_back(fmt::format("no profile of {}: {} stands in for its architecture", setup.hardware.gpu.name,
@@ -109,8 +113,9 @@ Forecast forecast(const Setup& setup, const ForecastOptions& options) {
   Forecast f;
   f.scenario = setup.scenario;
   f.plan = setup.plan;
-  f.result = run::simulate(setup.plan, machine,
-                           {.fold = options.fold, .record = recorded_workers(setup.plan, options.trace_workers)});
+  f.result = placed(setup.where, [&] {
+    return run::simulate(setup.plan, machine, {.fold = options.fold, .record = recorded_workers(setup.plan, options.trace_workers)});
+  });
   f.parameters = static_cast<double>(workload::count_parameters(setup.shape).total);
   f.model_title = fmt::format("{}, {} parameters", setup.shape.name, human_count(f.parameters));
   f.cluster_title = cluster_title(setup, fabric);

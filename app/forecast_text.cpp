@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "app/routing_choice.hpp"
 #include "sim/base/text.hpp"
 
 namespace stepcast::app {
@@ -74,6 +75,7 @@ std::string summary_text(const Forecast& f, const Terminal& terminal) {
   std::string text = paint(terminal, Tone::kStrong, f.scenario.name) + '\n';
   text += line("model", fmt::format("{}, sequence {}", f.model_title, f.scenario.model.sequence));
   text += line("cluster", f.cluster_title);
+  if (routing_given(f.scenario.cluster)) text += line("routing", wrap(routing_text(f.scenario.cluster), width, indent));
   text += line("parallel", parallel_line(f));
   text += '\n';
   text += line("step time", paint(terminal, Tone::kStrong, human_duration(f.result.step)));

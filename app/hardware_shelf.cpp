@@ -1,28 +1,10 @@
 #include "app/hardware_shelf.hpp"
 
-#include <vector>
-
-#include "sim/base/diagnostic.hpp"
+#include "app/placed.hpp"
 #include "sim/scenario/read.hpp"
 #include "topologies/catalogue.hpp"
 
 namespace stepcast::app {
-namespace {
-
-// The catalogue knows keys, not files: what it refuses is reported at the scenario's position.
-template <class Call>
-auto placed(const scenario::Loaded& loaded, Call call) {
-  try {
-    return call();
-  } catch (const UserError& error) {
-    std::vector<Diagnostic> diagnostics(error.diagnostics().begin(), error.diagnostics().end());
-    for (Diagnostic& diagnostic : diagnostics) diagnostic.where = loaded.where.of(diagnostic.path);
-    throw UserError(diagnostics);
-  }
-}
-
-}  // namespace
-
 topology::Catalogue load_catalogue(const DataFiles& data) {
   return topology::load_catalogue((data.topologies() / "data").string());
 }
@@ -32,7 +14,7 @@ HardwareShelf load_shelf(const DataFiles& data) {
 }
 
 topology::ClusterHardware pick_hardware(const topology::Catalogue& catalogue, const scenario::Loaded& loaded) {
-  return placed(loaded, [&] { return topology::resolve_cluster(catalogue, loaded.scenario.cluster); });
+  return placed(loaded.where, [&] { return topology::resolve_cluster(catalogue, loaded.scenario.cluster); });
 }
 
 calibration::ChosenProfile pick_profile(const HardwareShelf& shelf, const scenario::Loaded& loaded,
@@ -42,7 +24,7 @@ calibration::ChosenProfile pick_profile(const HardwareShelf& shelf, const scenar
 }
 
 topology::Fabric lay_fabric(const topology::ClusterHardware& hardware, const scenario::Loaded& loaded) {
-  return placed(loaded, [&] { return topology::build_fabric(hardware, loaded.scenario.cluster); });
+  return placed(loaded.where, [&] { return topology::build_fabric(hardware, loaded.scenario.cluster); });
 }
 
 }  // namespace stepcast::app

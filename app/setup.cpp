@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "app/model_choice.hpp"
+#include "app/routing_choice.hpp"
 #include "models/parallel/planner.hpp"
 #include "sim/base/check.hpp"
 #include "sim/base/diagnostic.hpp"
@@ -57,6 +58,8 @@ Setup prepare(const HardwareShelf& shelf, const scenario::Loaded& loaded) {
   setup.shape = pick_model(loaded);
   check_workers(loaded, setup.hardware);
   setup.fabric = lay_fabric(setup.hardware, loaded);
+  setup.paths = pick_paths(loaded, setup.fabric);
+  setup.where = loaded.where;
   setup.matrix_dtype = matrix_dtype(loaded.scenario.training);
   setup.peak = peak_of(loaded, setup.hardware.gpu, setup.matrix_dtype);
   const parallel::Strategy strategy = pick_strategy(loaded, setup.shape);

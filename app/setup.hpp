@@ -8,6 +8,7 @@
 #include "app/forecast.hpp"
 #include "app/hardware_shelf.hpp"
 #include "models/workload/model_shape.hpp"
+#include "sim/run/path_rules.hpp"
 #include "sim/plan/plan.hpp"
 #include "sim/scenario/load.hpp"
 #include "topologies/generate.hpp"
@@ -19,6 +20,8 @@ struct Setup {
   workload::ModelShape shape;
   topology::ClusterHardware hardware;
   topology::Fabric fabric;
+  run::PathRules paths;
+  scenario::Positions where;                      // of the scenario's keys
   calibration::ChosenProfile profile;
   plan::Plan plan;
   plan::Dtype matrix_dtype = plan::Dtype::kBf16;  // of matrix products

@@ -175,6 +175,21 @@ struct Router::Impl {
     path.switch_hops = std::max(path.switch_hops, leave->switches + reach.switches + enter->switches);
   }
 
+  // The pairs of NICs that a path between nodes is spread over, evenly.
+  template <class Use>
+  void for_each_way(const Ends& ends, Use use) const {
+    const std::vector<std::uint32_t>& own_a = fabric.host.nics_of_gpu[ends.gpu_a];
+    const std::vector<std::uint32_t>& own_b = fabric.host.nics_of_gpu[ends.gpu_b];
+    const std::size_t ways = std::max(own_a.size(), own_b.size());
+    for (std::size_t w = 0; w < ways; ++w) {
+      std::uint32_t nic_a = own_a[w % own_a.size()];
+      const std::uint32_t nic_b = own_b[w % own_b.size()];
+      // Rails that no spine joins: change rails inside the sending host.
+      if (!joined(port(ends.node_a, nic_a), port(ends.node_b, nic_b))) nic_a = nic_b;
+      use(nic_a, nic_b, 1.0 / static_cast<double>(ways));
+    }
+  }
+
   [[nodiscard]] const Port& port(std::uint32_t node, std::uint32_t nic) const { return fabric.ports[std::size_t{node} * nics + nic]; }
 
   [[nodiscard]] Path inside(const Ends& ends) const {
@@ -201,19 +216,25 @@ Path Router::path(std::uint32_t from_gpu, std::uint32_t to_gpu) const {
   const Impl& impl = *impl_;
   const Impl::Ends ends = impl.ends(from_gpu, to_gpu);
   if (ends.node_a == ends.node_b) return impl.inside(ends);
-  const std::vector<std::uint32_t>& own_a = impl.fabric.host.nics_of_gpu[ends.gpu_a];
-  const std::vector<std::uint32_t>& own_b = impl.fabric.host.nics_of_gpu[ends.gpu_b];
-  const std::size_t ways = std::max(own_a.size(), own_b.size());
   Path path{.kind = PathKind::kNetwork, .shares = {}, .latency = {}, .switch_hops = 0};
-  path.shares.reserve(16 * ways);
-  for (std::size_t w = 0; w < ways; ++w) {
-    std::uint32_t nic_a = own_a[w % own_a.size()];
-    const std::uint32_t nic_b = own_b[w % own_b.size()];
-    // Rails that no spine joins: change rails inside the sending host.
-    if (!impl.joined(impl.port(ends.node_a, nic_a), impl.port(ends.node_b, nic_b))) nic_a = nic_b;
-    impl.way(path, ends, nic_a, nic_b, 1.0 / static_cast<double>(ways));
-  }
+  path.shares.reserve(16);
+  impl.for_each_way(ends, [&](std::uint32_t nic_a, std::uint32_t nic_b, double weight) { impl.way(path, ends, nic_a, nic_b, weight); });
   return finish(std::move(path));
+}
+
+Router::Crossing Router::crossing(std::uint32_t from_gpu, std::uint32_t to_gpu) const {
+  const Impl& impl = *impl_;
+  const Impl::Ends ends = impl.ends(from_gpu, to_gpu);
+  if (ends.node_a == ends.node_b) return {.inside = impl.inside(ends).shares, .ways = {}};
+  Path hosts;
+  Crossing crossing;
+  impl.for_each_way(ends, [&](std::uint32_t nic_a, std::uint32_t nic_b, double weight) {
+    append(hosts, *impl.out[ends.gpu_a][nic_a], ends.node_a * impl.fabric.host.bundles, weight);
+    append(hosts, *impl.in[nic_b][ends.gpu_b], ends.node_b * impl.fabric.host.bundles, weight);
+    crossing.ways.push_back({ends.node_a * impl.nics + nic_a, ends.node_b * impl.nics + nic_b, weight});
+  });
+  crossing.inside = finish(std::move(hosts)).shares;
+  return crossing;
 }
 
 Path Router::path_through_nic(std::uint32_t from_gpu, std::uint32_t to_gpu, std::uint32_t nic_index) const {

@@ -3,7 +3,8 @@
 //          share splits evenly over all links on shortest paths
 // Ignores  congestion, hash collisions, PCIe lanes narrower than x16, cable length
 // Tests    unit/topology_routing_test (by hand), property/topology_property_test (graph search as oracle)
-// Hashing, pinning and adaptive routing are separate policies over the same graph.
+// Hashing, pinning and adaptive routing are separate policies over the same graph (next_hops.hpp); crossing()
+// gives them the ends.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +31,17 @@ class Router {
   // Cost: O(hops), about a microsecond; nothing is cached or mutated, so threads may share a router.
   [[nodiscard]] Path path(std::uint32_t from_gpu, std::uint32_t to_gpu) const;
   [[nodiscard]] Path path_through_nic(std::uint32_t from_gpu, std::uint32_t to_gpu, std::uint32_t nic_index) const;
+  // The same path with its network part left open: what lies inside the hosts, and which ports the ways join.
+  struct Crossing {
+    struct Way {
+      std::uint32_t from_port = 0;  // index into Fabric::ports
+      std::uint32_t to_port = 0;
+      double weight = 1.0;
+    };
+    std::vector<Path::Share> inside;  // sorted by bundle
+    std::vector<Way> ways;            // none inside a node
+  };
+  [[nodiscard]] Crossing crossing(std::uint32_t from_gpu, std::uint32_t to_gpu) const;
   // NICs per node.
   [[nodiscard]] std::uint32_t nics_per_node() const;
 

@@ -5,6 +5,7 @@
 #include "app/commands/common_options.hpp"
 #include "app/forecast_json.hpp"
 #include "app/hardware_shelf.hpp"
+#include "app/routing_choice.hpp"
 #include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
 #include "sim/scenario/overlay.hpp"
@@ -57,9 +58,11 @@ OptionList topology_options() {
   return options;
 }
 
-std::string report(const topology::Fabric& fabric, const topology::Router& router, const std::string& name,
+std::string report(const topology::Fabric& fabric, const topology::Router& router, const scenario::Scenario& scenario,
                    const Terminal& terminal) {
-  std::string text = paint(terminal, Tone::kStrong, name) + fmt::format("\n{}\n\n", fabric.name);
+  std::string text = paint(terminal, Tone::kStrong, scenario.name) + fmt::format("\n{}\n", fabric.name);
+  if (routing_given(scenario.cluster)) text += fmt::format("routing {}\n", routing_text(scenario.cluster));
+  text += '\n';
   text += topology::inventory_text(topology::take_inventory(fabric));
   if (const auto cut = topology::bisection(fabric)) {
     text += fmt::format("\nbisection: {} from the first {} nodes to the rest, {:.0f} % of what their NICs could send\n",
@@ -69,6 +72,7 @@ std::string report(const topology::Fabric& fabric, const topology::Router& route
     text += '\n' + topology::path_text(fabric, example);
   }
   for (const std::string& note : fabric.notes) text += "\nnote: " + note + '\n';
+  for (const std::string& note : routing_notes(scenario.cluster, fabric)) text += "\nnote: " + note + '\n';
   return text;
 }
 
@@ -82,11 +86,12 @@ nlohmann::ordered_json path_json(const topology::Fabric& fabric, const topology:
   return path;
 }
 
-nlohmann::ordered_json to_json(const topology::Fabric& fabric, const topology::Router& router, const std::string& name) {
+nlohmann::ordered_json to_json(const topology::Fabric& fabric, const topology::Router& router, const scenario::Scenario& scenario) {
   const topology::Inventory inventory = topology::take_inventory(fabric);
   nlohmann::ordered_json json;
-  json["name"] = name;
+  json["name"] = scenario.name;
   json["fabric"] = fabric.name;
+  json["routing"] = routing_text(scenario.cluster);
   json["nodes"] = fabric.nodes;
   json["gpus"] = fabric.gpus.size();
   for (const topology::DeviceCount& device : inventory.devices) {
@@ -112,9 +117,10 @@ Status run_topology(const Invocation& invocation, Session& session) {
   const topology::ClusterHardware hardware = pick_hardware(load_catalogue(session.data), loaded);
   const topology::Fabric fabric = lay_fabric(hardware, loaded);
   const topology::Router router{fabric};
-  write_json(invocation, json_text(to_json(fabric, router, loaded.scenario.name)));
+  pick_paths(loaded, fabric);  // names of failures are checked
+  write_json(invocation, json_text(to_json(fabric, router, loaded.scenario)));
   if (const auto file = invocation.text("svg")) write_file(*file, topology::draw_fabric(fabric));
-  print_text(invocation, report(fabric, router, loaded.scenario.name, session.terminal));
+  print_text(invocation, report(fabric, router, loaded.scenario, session.terminal));
   return Status::kDone;
 }
 

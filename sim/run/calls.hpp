@@ -26,7 +26,7 @@ struct Call {
 
 class CallTable {
  public:
-  CallTable(const Machine& machine, const CompiledPlan& compiled, const GroupTable& groups);
+  CallTable(const Machine& machine, const CompiledPlan& compiled, const GroupTable& groups, LinkPaths& paths);
   // Valid until the next call for another pair. Requires: the communicator is of the site's group.
   const Call& call(std::uint32_t communicator, std::uint32_t site);
 
@@ -36,10 +36,12 @@ class CallTable {
     double tree = 0.0;
   };
   const Rates& rates(std::uint32_t communicator);
+  double alone(std::uint32_t communicator, collective::Algorithm algorithm);  // [B/s] on an idle network
 
   const Machine& machine_;
   const CompiledPlan& compiled_;
   const GroupTable& groups_;
+  LinkPaths& paths_;
   UseBuilder uses_;
   std::unordered_map<std::uint32_t, Rates> rates_;   // lookup only
   std::unordered_map<std::uint64_t, Call> calls_;    // lookup only

@@ -1,41 +1,53 @@
 #include "sim/run/interpreter.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace stepcast::run {
 namespace {
 
-enum Event : std::uint32_t { kBeginCollective, kEndCollective, kBeginMessage };
+enum Event : std::uint32_t { kBeginCollective, kEndCollective, kBeginMessage, kLinkChange };
 
 // A flow's tag says what ends with it.
 constexpr std::uint64_t kMessageTag = std::uint64_t{1} << 32;
 
 constexpr std::uint64_t pair_key(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a} << 32 | b; }
 
-std::vector<double> link_capacities(const topology::Fabric& fabric, const FoldedLinks* folded) {
+std::vector<double> link_capacities(const LinkPaths& paths, const FoldedLinks* folded) {
   std::vector<double> capacities;
   if (folded != nullptr) {
-    for (const std::uint32_t bundle : folded->bundle) capacities.push_back(fabric.bundles[bundle].capacity.si());
+    for (const std::uint32_t slot : folded->bundle) capacities.push_back(paths.capacity(slot));
   } else {
-    for (const topology::Bundle& bundle : fabric.bundles) capacities.push_back(bundle.capacity.si());
+    for (std::uint32_t slot = 0; slot < paths.slots().size(); ++slot) capacities.push_back(paths.capacity(slot));
   }
   return capacities;
 }
 
+std::vector<flow::Use> to_links(std::span<const BundleUse> uses) {
+  std::vector<flow::Use> links;
+  links.reserve(uses.size());
+  for (const BundleUse& use : uses) links.push_back({flow::LinkIndex{use.bundle}, use.coefficient});
+  return links;
+}
+
+// Round-robin over q QPs: beyond this many messages a QP the shares differ by less than 1 in 64 of each.
+constexpr double kManyMessages = 64;
+
 }  // namespace
 
 Interpreter::Interpreter(const plan::Plan& plan, const Machine& machine, const CompiledPlan& compiled,
-                         const GroupTable& groups, CallTable& calls, const FoldedLinks* folded, Recorder& recorder)
+                         const GroupTable& groups, CallTable& calls, LinkPaths& paths, const FoldedLinks* folded, Recorder& recorder)
     : plan_{plan},
       machine_{machine},
       compiled_{compiled},
       groups_{groups},
       calls_{calls},
+      paths_{paths},
       folded_{folded},
       recorder_{recorder},
-      network_{engine_, *this, link_capacities(machine.fabric, folded)},
-      uses_{machine},
+      network_{engine_, *this, link_capacities(paths, folded)},
+      uses_{machine, paths},
       expected_(groups.size(), 0),
       open_meetings_(groups.size()) {
   if (folded_ != nullptr) {
@@ -71,6 +83,10 @@ void Interpreter::add_worker(RankId rank) {
 }
 
 void Interpreter::run(std::uint64_t max_events) {
+  const std::vector<topology::LinkChange>& changes = machine_.paths.changes;
+  for (std::uint32_t c = 0; c < changes.size(); ++c) {
+    if (changes[c].at > Duration{}) engine_.at_daemon(TimePoint::at(changes[c].at), engine::Phase::kFault, *this, kLinkChange, c);
+  }
   for (std::uint32_t s = static_cast<std::uint32_t>(streams_.size()); s-- > 0;) ready_.push_back(s);
   advance_ready();
   const engine::StopReason reason = engine_.run(TimePoint::max(), max_events);
@@ -226,7 +242,13 @@ void Interpreter::arrive(std::uint32_t index, const CompiledStep& step) {
 void Interpreter::begin_collective(std::uint32_t id) {
   const Meeting& meeting = meetings_[id];
   const collective::Choice& choice = calls_.call(meeting.communicator, meeting.site).choice;
-  network_.start(collective_route(meeting.communicator, choice.algorithm), choice.wire_bytes, choice.rate_cap, id);
+  const network::RouteId route = route_of_meeting(meeting);
+  prepare_route(route, choice.wire_bytes);
+  network_.start(route, choice.wire_bytes, choice.rate_cap, id);
+}
+
+network::RouteId Interpreter::route_of_meeting(const Meeting& meeting) {
+  return collective_route(meeting.communicator, calls_.call(meeting.communicator, meeting.site).choice.algorithm);
 }
 
 void Interpreter::end_collective(std::uint32_t id) {
@@ -244,7 +266,7 @@ network::RouteId Interpreter::collective_route(std::uint32_t communicator, colle
       const Communicator& c = groups_.communicator(communicator);
       it->second = add_route(folded_->uses.at({.group = c.group, .algorithm = algorithm, .stage = c.stage}));
     } else {
-      it->second = add_route(uses_.build(collective::edges_of(algorithm, groups_.members_on_hosts(communicator))));
+      it->second = lay_route({.communicator = communicator, .algorithm = algorithm});
     }
   }
   return it->second;
@@ -269,8 +291,83 @@ network::RouteId Interpreter::message_route(RankId from, RankId to) {
                                        .stage = plan_.coordinates(from)[plan::Axis::kPipeline],
                                        .to_stage = plan_.coordinates(to)[plan::Axis::kPipeline]}));
   }
-  const collective::Edge edge{from.value(), to.value(), 1.0};
-  return add_route(uses_.build({&edge, 1}));
+  return lay_route({.message = std::pair{from, to}});
+}
+
+// ---- routes
+
+network::RouteId Interpreter::lay_route(RouteOwner owner) {
+  const network::RouteId route = add_route(uses_of(owner));
+  SIM_CHECK(route.index() == route_owners_.size(), route.value());
+  route_owners_.push_back(std::move(owner));
+  return route;
+}
+
+// Leaves no load on the links: an idle route has none.
+std::vector<BundleUse> Interpreter::uses_of(RouteOwner& owner) {
+  std::vector<collective::Edge> edges;
+  TrafficOwner traffic;
+  if (owner.message) {
+    const auto [from, to] = *owner.message;
+    edges.push_back({from.value(), to.value(), 1.0});
+    traffic = owner_of_messages(groups_, plan_.coordinates(from)[plan::Axis::kPipeline], plan_.coordinates(to)[plan::Axis::kPipeline]);
+  } else {
+    edges = collective::edges_of(owner.algorithm, groups_.members_on_hosts(owner.communicator));
+    traffic = owner_of_collective(owner.communicator, owner.algorithm);
+  }
+  owner.largest_share = 0.0;
+  for (const collective::Edge& edge : edges) owner.largest_share = std::max(owner.largest_share, edge.share);
+  std::vector<BundleUse> uses = uses_.build(edges, traffic, owner.messages);
+  owner.placed = paths_.take_placed();
+  if (network::follows_load(machine_.paths.policy)) paths_.release(owner.placed);
+  return uses;
+}
+
+// Before a flow starts. A route that nothing uses is laid again where the policy looks at each transfer.
+void Interpreter::prepare_route(network::RouteId route, double bytes) {
+  const PathRules& rules = machine_.paths;
+  if (folded_ != nullptr || !rules.by_link() || network_.busy(route)) return;
+  RouteOwner& owner = route_owners_[route.index()];
+  std::uint64_t messages = 0;
+  if (rules.qp_mode == network::QpMode::kRoundRobin && rules.qps > 1) {
+    const double count = std::ceil(bytes * owner.largest_share / rules.message.si());
+    if (count < kManyMessages * rules.qps) messages = static_cast<std::uint64_t>(count);
+  }
+  const bool moves = messages != owner.messages || rules.policy == network::PathPolicy::kAdaptive ||
+                     (rules.policy == network::PathPolicy::kFlowlet && engine_.now() - owner.idle_since > rules.flowlet_gap) ||
+                     is_broken(owner);
+  owner.messages = messages;
+  if (moves) network_.move_route(route, to_links(uses_of(owner)));
+  if (network::follows_load(rules.policy)) paths_.hold(owner.placed);
+}
+
+// After a flow has ended.
+void Interpreter::leave_route(network::RouteId route) {
+  if (folded_ != nullptr || !network::follows_load(machine_.paths.policy) || network_.busy(route)) return;
+  RouteOwner& owner = route_owners_[route.index()];
+  paths_.release(owner.placed);
+  owner.idle_since = engine_.now();
+}
+
+bool Interpreter::is_broken(const RouteOwner& owner) const {
+  return std::any_of(owner.placed.begin(), owner.placed.end(), [&](const auto& part) { return paths_.capacity(part.first) == 0.0; });
+}
+
+// At one instant: capacities, then the routes that the policy now lays otherwise. Load alone moves nothing.
+void Interpreter::change_links(std::uint32_t change) {
+  std::vector<std::uint32_t> slots;
+  paths_.apply(machine_.paths.changes[change], slots);
+  for (const std::uint32_t slot : slots) network_.set_capacity(flow::LinkIndex{slot}, paths_.capacity(slot));
+  const bool by_load = network::follows_load(machine_.paths.policy);
+  for (std::uint32_t r = 0; r < route_owners_.size(); ++r) {
+    RouteOwner& owner = route_owners_[r];
+    const network::RouteId route{r};
+    if (by_load && !is_broken(owner)) continue;
+    const bool holds = by_load && network_.busy(route);
+    if (holds) paths_.release(owner.placed);
+    network_.move_route(route, to_links(uses_of(owner)));
+    if (holds) paths_.hold(owner.placed);
+  }
 }
 
 void Interpreter::post(std::uint32_t index, const CompiledStep& step, bool is_send) {
@@ -293,6 +390,7 @@ void Interpreter::post(std::uint32_t index, const CompiledStep& step, bool is_se
 }
 
 void Interpreter::begin_message(std::uint32_t id) {
+  prepare_route(channels_[id].route, channels_[id].bytes.si());
   network_.start(channels_[id].route, channels_[id].bytes.si(), std::nullopt, kMessageTag | id);
 }
 
@@ -315,6 +413,8 @@ void Interpreter::on_event(engine::Engine&, std::uint32_t kind, std::uint64_t ar
     begin_collective(id);
   } else if (kind == kBeginMessage) {
     begin_message(id);
+  } else if (kind == kLinkChange) {
+    change_links(id);
   } else {
     end_collective(id);
     advance_ready();
@@ -322,24 +422,22 @@ void Interpreter::on_event(engine::Engine&, std::uint32_t kind, std::uint64_t ar
 }
 
 void Interpreter::on_flow_done(std::uint64_t tag) {
+  const auto id = static_cast<std::uint32_t>(tag);
   if ((tag & kMessageTag) != 0) {
-    end_message(static_cast<std::uint32_t>(tag));
+    leave_route(channels_[id].route);
+    end_message(id);
   } else {
-    end_collective(static_cast<std::uint32_t>(tag));
+    if (network::follows_load(machine_.paths.policy)) leave_route(route_of_meeting(meetings_[id]));
+    end_collective(id);
   }
   advance_ready();
 }
 
 // ---- results
 
-network::RouteId Interpreter::add_route(std::span<const BundleUse> uses) {
-  std::vector<flow::Use> links;
-  links.reserve(uses.size());
-  for (const BundleUse& use : uses) links.push_back({flow::LinkIndex{use.bundle}, use.coefficient});
-  return network_.add_route(std::move(links));
-}
+network::RouteId Interpreter::add_route(std::span<const BundleUse> uses) { return network_.add_route(to_links(uses)); }
 
-std::uint32_t Interpreter::bundle_of_link(std::size_t link) const {
+std::uint32_t Interpreter::slot_of_link(std::size_t link) const {
   return folded_ != nullptr ? folded_->bundle[link] : static_cast<std::uint32_t>(link);
 }
 

@@ -11,6 +11,7 @@
 #include <span>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "models/collective/cost.hpp"
@@ -20,6 +21,7 @@
 #include "sim/run/calls.hpp"
 #include "sim/run/compiled_program.hpp"
 #include "sim/run/groups.hpp"
+#include "sim/run/link_paths.hpp"
 #include "sim/run/recorder.hpp"
 #include "sim/run/traffic.hpp"
 
@@ -27,9 +29,9 @@ namespace stepcast::run {
 
 class Interpreter final : public engine::EventTarget, public network::FlowListener {
  public:
-  // `folded`: simulate one worker a stage on these links; null: every worker, every bundle.
+  // `folded`: simulate one worker a stage on these links; null: every worker, every slot.
   Interpreter(const plan::Plan& plan, const Machine& machine, const CompiledPlan& compiled, const GroupTable& groups,
-              CallTable& calls, const FoldedLinks* folded, Recorder& recorder);
+              CallTable& calls, LinkPaths& paths, const FoldedLinks* folded, Recorder& recorder);
 
   void run(std::uint64_t max_events);
 
@@ -42,9 +44,9 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
   [[nodiscard]] WorkerEnd critical() const;
   [[nodiscard]] std::size_t worker_count() const { return workers_.size(); }
   [[nodiscard]] const engine::Engine& engine() const { return engine_; }
-  // Bytes carried, by link of the network in use; and the bundle that link i stands for.
+  // Bytes carried, by link of the network in use; and the slot (LinkSlots) that link i stands for.
   [[nodiscard]] std::vector<double> carried_by_link() const { return network_.carried_by_link(); }
-  [[nodiscard]] std::uint32_t bundle_of_link(std::size_t link) const;
+  [[nodiscard]] std::uint32_t slot_of_link(std::size_t link) const;
 
   void on_event(engine::Engine& engine, std::uint32_t kind, std::uint64_t arg) override;
   void on_flow_done(std::uint64_t tag) override;
@@ -94,6 +96,16 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
     network::RouteId route;
     Duration latency;
   };
+  // Whose traffic a route carries, so that it can be laid again when paths change.
+  struct RouteOwner {
+    std::uint32_t communicator = 0;
+    collective::Algorithm algorithm = collective::Algorithm::kRing;
+    std::optional<std::pair<RankId, RankId>> message;   // else the communicator's
+    std::uint64_t messages = 0;                         // the transfer it was laid for; 0: many
+    double largest_share = 0.0;                         // of its edges
+    TimePoint idle_since;
+    LinkPaths::Placed placed;                           // on the links while busy, where paths follow the load
+  };
   void add_worker(RankId rank);
   void advance_ready();
   bool step(std::uint32_t stream);
@@ -111,21 +123,30 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
   void end_collective(std::uint32_t meeting);
   void begin_message(std::uint32_t channel);
   void end_message(std::uint32_t channel);
+  network::RouteId route_of_meeting(const Meeting& meeting);
   network::RouteId collective_route(std::uint32_t communicator, collective::Algorithm algorithm);
   network::RouteId message_route(RankId from, RankId to);
   std::uint32_t channel_between(RankId from, RankId to);
   network::RouteId add_route(std::span<const BundleUse> uses);
+  network::RouteId lay_route(RouteOwner owner);
+  std::vector<BundleUse> uses_of(RouteOwner& owner);
+  void prepare_route(network::RouteId route, double bytes);
+  void leave_route(network::RouteId route);
+  [[nodiscard]] bool is_broken(const RouteOwner& owner) const;
+  void change_links(std::uint32_t change);
 
   const plan::Plan& plan_;
   const Machine& machine_;
   const CompiledPlan& compiled_;
   const GroupTable& groups_;
   CallTable& calls_;
+  LinkPaths& paths_;
   const FoldedLinks* folded_;
   Recorder& recorder_;
   engine::Engine engine_;
   network::LinkNetwork network_;
   UseBuilder uses_;
+  std::vector<RouteOwner> route_owners_;                     // [route]
   std::vector<Worker> workers_;
   std::vector<StreamState> streams_;
   std::vector<EventState> events_;

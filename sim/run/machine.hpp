@@ -7,6 +7,7 @@
 #include "models/collective/parameters.hpp"
 #include "models/gpu/gpu_model.hpp"
 #include "sim/base/units.hpp"
+#include "sim/run/path_rules.hpp"
 #include "topologies/fabric.hpp"
 #include "topologies/routing.hpp"
 
@@ -21,6 +22,7 @@ struct Machine {
   Bytes communicator_bytes;             // NCCL buffers on each GPU
   // Host time to issue a collective, a send or a receive.
   Duration communication_launch;
+  PathRules paths;                      // how flows get their links, and what fails when
 };
 
 }  // namespace stepcast::run

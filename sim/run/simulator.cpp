@@ -1,13 +1,13 @@
 #include "sim/run/simulator.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 
 #include "sim/base/hash.hpp"
 #include "sim/run/calls.hpp"
 #include "sim/run/compiled_program.hpp"
 #include "sim/run/groups.hpp"
 #include "sim/run/interpreter.hpp"
+#include "sim/run/link_paths.hpp"
 #include "sim/run/memory_peaks.hpp"
 #include "sim/run/recorder.hpp"
 #include "sim/run/traffic.hpp"
@@ -17,23 +17,15 @@ namespace {
 
 constexpr std::size_t kBusiestLinks = 10;
 
-std::string link_name(const topology::Fabric& fabric, std::uint32_t bundle) {
-  const topology::Bundle& b = fabric.bundles[bundle];
-  const topology::Link& first = fabric.links[b.links.front().index()];
-  std::string name = fmt::format("{} -> {}", fabric.devices[first.from.index()].name, fabric.devices[first.to.index()].name);
-  if (b.links.size() > 1) name += fmt::format(" (x{})", b.links.size());
-  return name;
-}
-
-std::vector<LinkLoad> busiest_links(const Interpreter& interpreter, const topology::Fabric& fabric, Duration step) {
+std::vector<LinkLoad> busiest_links(const Interpreter& interpreter, const topology::LinkSlots& slots, Duration step) {
   std::vector<LinkLoad> loads;
   if (step == Duration{}) return loads;
   const std::vector<double> carried = interpreter.carried_by_link();
   for (std::size_t link = 0; link < carried.size(); ++link) {
     if (carried[link] <= 0.0) continue;
-    const std::uint32_t bundle = interpreter.bundle_of_link(link);
-    loads.push_back({.name = link_name(fabric, bundle),
-                     .utilisation = carried[link] / (fabric.bundles[bundle].capacity.si() * step.seconds()),
+    const std::uint32_t slot = interpreter.slot_of_link(link);
+    loads.push_back({.name = slots.name(slot),
+                     .utilisation = carried[link] / (slots.capacity(slot) * step.seconds()),
                      .carried = Bytes{static_cast<std::int64_t>(carried[link])}});
   }
   const std::size_t kept = std::min(kBusiestLinks, loads.size());
@@ -63,14 +55,18 @@ Result simulate(const plan::Plan& plan, const Machine& machine, const Simulation
   Result result;
   const CompiledPlan compiled = compile(plan, machine);
   const GroupTable groups{plan, machine};
-  CallTable calls{machine, compiled, groups};
+  LinkPaths paths{machine.fabric, machine.paths};
+  CallTable calls{machine, compiled, groups, paths};
   FoldAttempt fold{.links = std::nullopt, .reason = "folding was switched off"};
-  if (options.fold) fold = fold_links(plan, machine, compiled, groups, calls);
+  // A planner sees all flows in one order, folded or not.
+  const bool plans = machine.paths.policy == network::PathPolicy::kPlanned;
+  if (options.fold || plans) fold = fold_links(plan, machine, compiled, groups, calls, paths);
+  if (!options.fold) fold.links.reset();
   result.folded = fold.links.has_value();
   result.fold_note = fold.reason;
 
   Recorder recorder{plan, options.record};
-  Interpreter interpreter{plan, machine, compiled, groups, calls, fold.links ? &*fold.links : nullptr, recorder};
+  Interpreter interpreter{plan, machine, compiled, groups, calls, paths, fold.links ? &*fold.links : nullptr, recorder};
   interpreter.run(options.max_events);
 
   const Interpreter::WorkerEnd critical = interpreter.critical();
@@ -79,7 +75,7 @@ Result simulate(const plan::Plan& plan, const Machine& machine, const Simulation
   result.breakdown = to_breakdown(critical.parts);
   SIM_CHECK(result.breakdown.total() == result.step, result.breakdown.total().count(), result.step.count());
   result.memory = memory_peaks(plan, machine);
-  result.busiest_links = busiest_links(interpreter, machine.fabric, result.step);
+  result.busiest_links = busiest_links(interpreter, paths.slots(), result.step);
   result.events = interpreter.engine().events_fired();
   result.workers_simulated = static_cast<std::int64_t>(interpreter.worker_count());
   result.order_fingerprint = interpreter.engine().order_fingerprint();

@@ -50,23 +50,27 @@ struct Member {
 class Folder {
  public:
   Folder(const plan::Plan& plan, const Machine& machine, const CompiledPlan& compiled, const GroupTable& groups,
-         CallTable& calls)
-      : plan_{plan}, machine_{machine}, compiled_{compiled}, groups_{groups}, calls_{calls}, builder_{machine} {}
+         CallTable& calls, LinkPaths& paths)
+      : plan_{plan}, compiled_{compiled}, groups_{groups}, calls_{calls}, paths_{paths}, builder_{machine, paths} {}
 
   FoldAttempt run() {
     collect_collectives();
     collect_messages();
     sum_by_class();
     name_links();
+    if (network::follows_load(paths_.rules().policy)) return {std::nullopt, "paths follow the load"};
+    if (paths_.rules().changes_later()) return {std::nullopt, "links change during the step"};
     if (const std::optional<std::string> difference = find_difference()) return {std::nullopt, *difference};
     return {make_links(), {}};
   }
 
  private:
-  void add_member(const FlowClass& flow_class, std::uint64_t calls, std::span<const collective::Edge> edges) {
+  void add_member(const FlowClass& flow_class, std::uint64_t calls, std::span<const collective::Edge> edges, TrafficOwner owner) {
     const auto [it, is_new] = class_index_.try_emplace(flow_class, static_cast<std::uint32_t>(classes_.size()));
     if (is_new) classes_.push_back(flow_class);
-    members_.push_back({it->second, calls, builder_.build(edges)});
+    members_.push_back({it->second, calls, builder_.build(edges, owner)});
+    const LinkPaths::Placed placed = paths_.take_placed();
+    if (network::follows_load(paths_.rules().policy)) paths_.release(placed);  // plans stay reserved
   }
 
   void collect_collectives() {
@@ -89,7 +93,7 @@ class Folder {
       }
       for (const collective::Algorithm algorithm : loading) {
         add_member({.group = communicator.group, .algorithm = algorithm, .stage = communicator.stage}, calls.value(),
-                   collective::edges_of(algorithm, groups_.members_on_hosts(index)));
+                   collective::edges_of(algorithm, groups_.members_on_hosts(index)), owner_of_collective(index, algorithm));
       }
     }
   }
@@ -100,7 +104,8 @@ class Folder {
         const RankId rank{r};
         if (plan_.coordinates(rank)[plan::Axis::kPipeline] != from) continue;
         const collective::Edge edge{rank.value(), plan_.peer(rank, to).value(), 1.0};
-        add_member({.kind = FlowClass::Kind::kMessage, .stage = from, .to_stage = to}, 0, {&edge, 1});
+        add_member({.kind = FlowClass::Kind::kMessage, .stage = from, .to_stage = to}, 0, {&edge, 1},
+                   owner_of_messages(groups_, from, to));
       }
     }
   }
@@ -112,7 +117,7 @@ class Folder {
   };
 
   void sum_by_class() {
-    std::vector<double> sum(machine_.fabric.bundles.size(), 0.0);
+    std::vector<double> sum(paths_.slots().size(), 0.0);
     std::vector<std::uint32_t> touched;
     std::vector<std::vector<std::uint32_t>> of_class(classes_.size());
     for (std::uint32_t m = 0; m < members_.size(); ++m) of_class[members_[m].flow_class].push_back(m);
@@ -136,13 +141,13 @@ class Folder {
 
   // Bundles with equal capacity and equal class sums share a folded link.
   void name_links() {
-    link_of_bundle_.assign(machine_.fabric.bundles.size(), 0);
+    link_of_bundle_.assign(paths_.slots().size(), 0);
     std::unordered_map<std::uint64_t, std::uint32_t> link_of_key;  // lookup only
     for (std::size_t begin = 0; begin < loads_.size();) {
       std::size_t end = begin;
       const std::uint32_t bundle = loads_[begin].bundle;
       Fingerprint key;
-      key.add(machine_.fabric.bundles[bundle].capacity.si());
+      key.add(paths_.capacity(bundle));
       for (; end < loads_.size() && loads_[end].bundle == bundle; ++end) {
         key.add(std::uint64_t{loads_[end].flow_class});
         key.add(quantised(loads_[end].coefficient));
@@ -198,10 +203,10 @@ class Folder {
   };
 
   const plan::Plan& plan_;
-  const Machine& machine_;
   const CompiledPlan& compiled_;
   const GroupTable& groups_;
   CallTable& calls_;
+  LinkPaths& paths_;
   UseBuilder builder_;
   std::map<FlowClass, std::uint32_t> class_index_;
   std::vector<FlowClass> classes_;
@@ -213,37 +218,71 @@ class Folder {
 
 }  // namespace
 
-UseBuilder::UseBuilder(const Machine& machine) : machine_{machine}, load_(machine.fabric.bundles.size(), 0.0) {}
+TrafficOwner owner_of_collective(std::uint32_t communicator, collective::Algorithm algorithm) {
+  return {std::uint64_t{communicator} * 4 + static_cast<std::uint64_t>(algorithm)};
+}
 
-std::vector<BundleUse> UseBuilder::build(std::span<const collective::Edge> edges) {
+TrafficOwner owner_of_messages(const GroupTable& groups, std::int32_t from_stage, std::int32_t to_stage) {
+  return {(groups.size() + static_cast<std::uint64_t>(from_stage < to_stage ? 0 : 1)) * 4 + 3};
+}
+
+UseBuilder::UseBuilder(const Machine& machine, LinkPaths& paths)
+    : machine_{machine}, paths_{paths}, load_(paths.slots().size(), 0.0) {}
+
+void UseBuilder::add(std::uint32_t slot, double load) {
+  if (load_[slot] == 0.0) touched_.push_back(slot);
+  load_[slot] += load;
+}
+
+void UseBuilder::add_by_link(const collective::Edge& edge, TrafficOwner owner, std::uint64_t messages) {
+  const topology::Router::Crossing crossing = machine_.router.crossing(edge.from, edge.to);
+  for (const topology::Path::Share& share : crossing.inside) add(share.bundle, edge.share * share.share);
+  for (const topology::Router::Crossing::Way& way : crossing.ways) {
+    const Connection connection{.from_port = way.from_port,
+                                .to_port = way.to_port,
+                                .local_qp = paths_.first_qp(way.from_port, owner.number, flows_at_port_[way.from_port]++),
+                                .remote_qp = paths_.first_qp(way.to_port, owner.number, flows_at_port_[way.to_port]++)};
+    scratch_.clear();
+    paths_.add(connection, edge.share * way.weight, messages, scratch_);
+    for (const BundleUse& use : scratch_) add(use.bundle, use.coefficient);
+  }
+}
+
+std::vector<BundleUse> UseBuilder::build(std::span<const collective::Edge> edges, TrafficOwner owner, std::uint64_t messages) {
+  flows_at_port_.clear();
   for (const collective::Edge& edge : edges) {
-    for (const topology::Path::Share& share : machine_.router.path(edge.from, edge.to).shares) {
-      if (load_[share.bundle] == 0.0) touched_.push_back(share.bundle);
-      load_[share.bundle] += edge.share * share.share;
+    if (paths_.rules().by_link()) {
+      add_by_link(edge, owner, messages);
+      continue;
     }
+    for (const topology::Path::Share& share : machine_.router.path(edge.from, edge.to).shares) add(share.bundle, edge.share * share.share);
   }
   std::sort(touched_.begin(), touched_.end());
   std::vector<BundleUse> uses;
   uses.reserve(touched_.size());
-  for (const std::uint32_t bundle : touched_) {
-    uses.push_back({bundle, load_[bundle]});
-    load_[bundle] = 0.0;
+  for (const std::uint32_t slot : touched_) {
+    uses.push_back({slot, load_[slot]});
+    load_[slot] = 0.0;
   }
   touched_.clear();
   return uses;
 }
 
-double rate_alone(std::span<const BundleUse> uses, const topology::Fabric& fabric) {
+std::vector<BundleUse> UseBuilder::ask(std::span<const collective::Edge> edges, TrafficOwner owner) {
+  std::vector<BundleUse> uses = build(edges, owner);
+  paths_.forget_placed();
+  return uses;
+}
+
+double rate_alone(std::span<const BundleUse> uses, const LinkPaths& paths) {
   double rate = std::numeric_limits<double>::infinity();
-  for (const BundleUse& use : uses) {
-    rate = std::min(rate, fabric.bundles[use.bundle].capacity.si() / use.coefficient);
-  }
+  for (const BundleUse& use : uses) rate = std::min(rate, paths.capacity(use.bundle) / use.coefficient);
   return rate;
 }
 
 FoldAttempt fold_links(const plan::Plan& plan, const Machine& machine, const CompiledPlan& compiled,
-                       const GroupTable& groups, CallTable& calls) {
-  return Folder{plan, machine, compiled, groups, calls}.run();
+                       const GroupTable& groups, CallTable& calls, LinkPaths& paths) {
+  return Folder{plan, machine, compiled, groups, calls, paths}.run();
 }
 
 }  // namespace stepcast::run

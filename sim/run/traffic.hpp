@@ -1,6 +1,6 @@
 // sim/run/traffic.hpp — what a collective or a message puts on the links: edges between GPUs routed
-// over the fabric and added up by bundle. Also the folded link space, in which all communicators of a
-// class move as one.
+// over the fabric and added up by bundle, or by single link where paths are chosen (link_paths.hpp).
+// Also the folded link space, in which all communicators of a class move as one.
 //
 // Model    Flow f (one communicator, or one message) at rate x_f loads bundle b with a_fb x_f, where
 //          a_fb is the sum over its edges of share * path share.                                (1)
@@ -10,7 +10,9 @@
 //          Members count as alike when each meets the same multiset of (folded link, a_fb) and makes
 //          its calls alike. Classes that never load the network (calls.hpp) are left out.
 // Cost     O(edges * hops), plus a sort, for the whole cluster
-// Ignores  hashing and pinned paths (those tell flows apart: no folding then)
+//          Chosen paths tell flows apart by themselves; paths that follow the load, and links that change
+//          during the step, are never folded.
+// Ignores  what link_paths.hpp ignores
 #pragma once
 
 #include <cstdint>
@@ -18,6 +20,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "models/collective/edges.hpp"
@@ -25,30 +28,42 @@
 #include "sim/plan/plan.hpp"
 #include "sim/run/compiled_program.hpp"
 #include "sim/run/groups.hpp"
+#include "sim/run/link_paths.hpp"
 #include "sim/run/machine.hpp"
 
 namespace stepcast::run {
 
-struct BundleUse {
-  std::uint32_t bundle = 0;
-  double coefficient = 0.0;
+// Whose connections the edges are: numbers them apart from those of others.
+struct TrafficOwner {
+  std::uint64_t number = 0;
 };
+TrafficOwner owner_of_collective(std::uint32_t communicator, collective::Algorithm algorithm);
+TrafficOwner owner_of_messages(const GroupTable& groups, std::int32_t from_stage, std::int32_t to_stage);
 
-// Adds routed edges up by bundle (1). Keeps its scratch space between calls.
+// Adds routed edges up by slot (1). Keeps its scratch space between calls.
 class UseBuilder {
  public:
-  explicit UseBuilder(const Machine& machine);
-  // Sorted by bundle.
-  std::vector<BundleUse> build(std::span<const collective::Edge> edges);
+  UseBuilder(const Machine& machine, LinkPaths& paths);
+  // Sorted by slot. `messages`: of the busiest edge's transfer, 0: many.
+  // Paths that follow the load are left placed: LinkPaths::take_placed or forget_placed comes next.
+  std::vector<BundleUse> build(std::span<const collective::Edge> edges, TrafficOwner owner, std::uint64_t messages = 0);
+  // Only asks what build() would give.
+  std::vector<BundleUse> ask(std::span<const collective::Edge> edges, TrafficOwner owner);
 
  private:
+  void add(std::uint32_t slot, double load);
+  void add_by_link(const collective::Edge& edge, TrafficOwner owner, std::uint64_t messages);
+
   const Machine& machine_;
-  std::vector<double> load_;           // by bundle
+  LinkPaths& paths_;
+  std::vector<double> load_;           // by slot
   std::vector<std::uint32_t> touched_;
+  std::unordered_map<std::uint32_t, std::uint32_t> flows_at_port_;  // of this build; lookup only
+  std::vector<BundleUse> scratch_;
 };
 
 // [B/s] the fluid moves at when nothing else uses its links; infinite without uses.
-double rate_alone(std::span<const BundleUse> uses, const topology::Fabric& fabric);
+double rate_alone(std::span<const BundleUse> uses, const LinkPaths& paths);
 
 // A flow class: communicators of one group in one stage under one algorithm, or the messages from
 // one stage to another.
@@ -62,7 +77,7 @@ struct FlowClass {
 };
 
 struct FoldedLinks {
-  std::vector<std::uint32_t> bundle;                   // a representative of each folded link
+  std::vector<std::uint32_t> bundle;                   // a representative slot of each folded link
   std::map<FlowClass, std::vector<BundleUse>> uses;    // BundleUse::bundle = index of a folded link
 };
 
@@ -73,6 +88,6 @@ struct FoldAttempt {
 };
 class CallTable;
 FoldAttempt fold_links(const plan::Plan& plan, const Machine& machine, const CompiledPlan& compiled,
-                       const GroupTable& groups, CallTable& calls);
+                       const GroupTable& groups, CallTable& calls, LinkPaths& paths);
 
 }  // namespace stepcast::run

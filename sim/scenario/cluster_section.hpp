@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/scenario/key.hpp"
+#include "sim/scenario/routing_section.hpp"
 
 namespace stepcast::scenario {
 
@@ -17,6 +19,8 @@ struct Fabric {
   std::optional<std::int64_t> leaf_ports;
   std::optional<std::int64_t> nodes_per_pod;  // clos-3tier
   double core_oversubscription = 1.0;         // clos-3tier: pod to core
+  Routing routing;
+  std::vector<Failure> failures;
 
   template <class V>
   void visit(V& v) {
@@ -26,13 +30,16 @@ struct Fabric {
     v.key("nic", nic, "Network card of the catalogue. Default: the node's own.", not_empty().example("ib-ndr-400").in_starter());
     v.key("nics_per_node", nics_per_node, "Network cards in a node. Default: the node's own.",
           between(1, 1024).example("8"));
-    v.key("oversubscription", oversubscription, "Down-link over up-link capacity of a leaf switch; 1 is none.",
-          between(1, 1e4));
+    v.key("oversubscription", oversubscription, "Down-link over up-link capacity of a leaf switch; 1 is none, 0.5 has twice the up-links.",
+          between(0.01, 1e4));
     v.key("leaf_ports", leaf_ports, "Down-ports of a leaf switch. Default: from the preset.", between(1, 1e6).example("32"));
     v.key("nodes_per_pod", nodes_per_pod, "Nodes below one set of spines (clos-3tier only).",
           between(1, 1e6).example("384"));
     v.key("core_oversubscription", core_oversubscription,
           "Pod-to-core oversubscription (clos-3tier only); 1 is none.", between(1, 1e4));
+    v.key("routing", routing, "How flows get their paths through the network.");
+    v.key("failures", failures, "Links and switches that fail or slow down, at the start or during the step.",
+          example("[{link: leaf0 <-> spine3}, {switch: spine0, at: 200 ms}, {link: node0/nic0 <-> leaf0, fraction: 0.5}]"));
   }
   friend bool operator==(const Fabric&, const Fabric&) = default;
 };

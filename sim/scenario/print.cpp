@@ -86,12 +86,18 @@ void start_keys(const std::vector<Described>& keys, const std::string& indent, b
     after_section = d.kind == ValueKind::kStruct;
     const bool hidden = commented || (d.optional && !d.rule.is_in_starter) || (d.kind == ValueKind::kList && d.children.empty());
     const std::string head = indent + (hidden ? "# " : "") + d.key + ":";
+    if (d.kind == ValueKind::kStruct && commented) {
+      // Still left at its default when the section around it is switched on.
+      out += fmt::format("{}# {}:\n", indent, d.key);
+      start_keys(d.children, indent + "#   ", true, out);
+      continue;
+    }
     if (d.kind == ValueKind::kStruct) {
-      if (!commented) out += "\n";
+      out += "\n";
       comment(d.sentence, indent, out);
       out += head + "\n";
       // Inside a section that is commented out the keys follow its '#'.
-      start_keys(d.children, indent + (hidden && !commented ? "#   " : "  "), hidden, out);
+      start_keys(d.children, indent + (hidden ? "#   " : "  "), hidden, out);
       continue;
     }
     std::string text = d.sentence;
@@ -101,7 +107,7 @@ void start_keys(const std::vector<Described>& keys, const std::string& indent, b
     if (has_default && !d.rule.example_text.empty()) text += fmt::format(" Default: {}.", d.value);
     if (!commented) comment(text, indent, out);
     const std::string value = !d.rule.example_text.empty() ? d.rule.example_text : flow_value(d);
-    const bool again = commented && d.optional && !d.rule.is_in_starter;
+    const bool again = commented && (d.optional || d.kind == ValueKind::kList) && !d.rule.is_in_starter;
     out += commented ? fmt::format("{}{}{}: {}\n", indent, again ? "# " : "", d.key, value)
                      : fmt::format("{} {}\n", head, value);
   }

@@ -60,4 +60,46 @@ constexpr WordList<CollectiveAlgorithm, 3> enum_words(CollectiveAlgorithm) {
            {"tree", CollectiveAlgorithm::kTree}}};
 }
 
+enum class RoutingPolicy : std::uint8_t { kIdeal, kEcmp, kEEcmp, kPinned, kPlanned, kAdaptive, kFlowlet, kSpray };
+constexpr WordList<RoutingPolicy, 8> enum_words(RoutingPolicy) {
+  return {{{"ideal", RoutingPolicy::kIdeal},
+           {"ecmp", RoutingPolicy::kEcmp},
+           {"e-ecmp", RoutingPolicy::kEEcmp},
+           {"pinned", RoutingPolicy::kPinned},
+           {"planned", RoutingPolicy::kPlanned},
+           {"adaptive", RoutingPolicy::kAdaptive},
+           {"flowlet", RoutingPolicy::kFlowlet},
+           {"spray", RoutingPolicy::kSpray}}};
+}
+
+enum class SwitchHash : std::uint8_t { kIdeal, kCrc16Bisync, kCrc16Ccitt, kCrc32Low, kCrc32High, kXor16, kXor8, kXor4 };
+constexpr WordList<SwitchHash, 8> enum_words(SwitchHash) {
+  return {{{"ideal", SwitchHash::kIdeal},
+           {"crc16-bisync", SwitchHash::kCrc16Bisync},
+           {"crc16-ccitt", SwitchHash::kCrc16Ccitt},
+           {"crc32-low", SwitchHash::kCrc32Low},
+           {"crc32-high", SwitchHash::kCrc32High},
+           {"xor16", SwitchHash::kXor16},
+           {"xor8", SwitchHash::kXor8},
+           {"xor4", SwitchHash::kXor4}}};
+}
+
+enum class SwitchSeed : std::uint8_t { kPerSwitch, kSame };
+constexpr WordList<SwitchSeed, 2> enum_words(SwitchSeed) {
+  return {{{"per-switch", SwitchSeed::kPerSwitch}, {"same", SwitchSeed::kSame}}};
+}
+
+enum class QpUse : std::uint8_t { kSplit, kRoundRobin };
+constexpr WordList<QpUse, 2> enum_words(QpUse) {
+  return {{{"split", QpUse::kSplit}, {"round-robin", QpUse::kRoundRobin}}};
+}
+
+enum class SourcePortRule : std::uint8_t { kFlowLabel, kQp, kRandom, kFixed };
+constexpr WordList<SourcePortRule, 4> enum_words(SourcePortRule) {
+  return {{{"flow-label", SourcePortRule::kFlowLabel},
+           {"qp", SourcePortRule::kQp},
+           {"random", SourcePortRule::kRandom},
+           {"fixed", SourcePortRule::kFixed}}};
+}
+
 }  // namespace stepcast::scenario
