@@ -57,11 +57,15 @@ std::string row(const char* what, double simulated, double recorded) {
 }  // namespace
 
 std::vector<Run> replay(const RecordedCase& recorded, const topology::HtsimFabric& fabric, const network::TransportModel& model,
-                        std::uint64_t seed, std::size_t runs) {
+                        const network::RunOptions& options, std::size_t runs) {
   std::vector<Run> done(model.random ? runs : 1);
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
-    for (std::size_t i = next++; i < done.size(); i = next++) done[i] = model.run(with_ways_back(recorded, fabric, seed + i), seed + i);
+    for (std::size_t i = next++; i < done.size(); i = next++) {
+      network::RunOptions own = options;
+      own.seed += i;
+      done[i] = model.run(with_ways_back(recorded, fabric, own.seed), own);
+    }
   };
   std::vector<std::jthread> others;
   const std::size_t threads = std::min<std::size_t>(done.size(), std::max(1U, std::thread::hardware_concurrency()));

@@ -34,10 +34,10 @@ struct ReplayReport {
 
 using Run = std::vector<network::Completion>;  // by flow
 
-// Runs with the seeds seed, seed + 1, ...; one where nothing is random. On as many threads as there are processors: the
+// Runs with the seeds options.seed, + 1, ...; one where nothing is random. On as many threads as there are processors: the
 // result does not depend on them. Requires: runs > 0.
 std::vector<Run> replay(const RecordedCase& recorded, const topology::HtsimFabric& fabric, const network::TransportModel& model,
-                        std::uint64_t seed, std::size_t runs);
+                        const network::RunOptions& options, std::size_t runs);
 
 // Requires: at least one run.
 ReplayReport compare(const RecordedCase& recorded, const std::vector<Run>& runs, const network::TransportModel& model);

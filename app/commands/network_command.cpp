@@ -3,6 +3,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
+#include "app/connection_matrix.hpp"
 #include "app/replay.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
@@ -13,6 +14,7 @@ namespace {
 namespace po = boost::program_options;
 
 constexpr std::int64_t kMostRuns = 1000;
+constexpr std::int64_t kMostQuantum = 1024;
 
 std::vector<std::string> transport_names() {
   std::vector<std::string> names;
@@ -29,7 +31,9 @@ OptionList network_options() {
       ("transport", po::value<std::string>()->value_name("NAME"), ("model of the transport: " + one_of(transport_names())).c_str())
       ("plain", "max-min fair fluids, no transport model (the default)")
       ("seed", po::value<std::int64_t>()->value_name("N"), "seed of random choices: paths, which packet is trimmed (default 1)")
-      ("runs", po::value<std::int64_t>()->value_name("N"), "runs to average, each with the next seed (default 3)");
+      ("runs", po::value<std::int64_t>()->value_name("N"), "runs to average, each with the next seed (default 3)")
+      ("quantum", po::value<std::int64_t>()->value_name("N"), "packets that move as one (default 1): N times faster, less exact")
+      ("matrix", po::value<std::string>()->value_name("M.cm"), "which flows wait for which, instead of recorded start times");
   add_output_options(options);
   return options;
 }
@@ -46,6 +50,13 @@ const network::TransportModel& chosen_transport(const Invocation& invocation) {
                              .hint = near ? "did you mean '" + *near + "'?" : ""});
 }
 
+std::int64_t count(const Invocation& invocation, const std::string& option, std::int64_t otherwise, std::int64_t most) {
+  const std::int64_t value = invocation.integer(option).value_or(otherwise);
+  if (value >= 1 && value <= most) return value;
+  throw UserError(Diagnostic{.path = "--" + option, .problem = "out of range", .expected = "1 to " + std::to_string(most),
+                             .got = std::to_string(value)});
+}
+
 Status replay_recorded(const Invocation& invocation) {
   const auto recording = invocation.text("replay");
   const auto topology = invocation.text("topology");
@@ -54,16 +65,14 @@ Status replay_recorded(const Invocation& invocation) {
                                .expected = "--replay FCT.csv --topology T.topo"});
   }
   const network::TransportModel& transport = chosen_transport(invocation);
-  const std::int64_t runs = invocation.integer("runs").value_or(3);
-  if (runs < 1 || runs > kMostRuns) {
-    throw UserError(Diagnostic{.path = "--runs", .problem = "out of range", .expected = "1 to " + std::to_string(kMostRuns),
-                               .got = std::to_string(runs)});
-  }
+  const std::int64_t runs = count(invocation, "runs", 3, kMostRuns);
+  const network::RunOptions options{.seed = static_cast<std::uint64_t>(invocation.integer("seed").value_or(1)),
+                                    .quantum = static_cast<std::uint32_t>(count(invocation, "quantum", 1, kMostQuantum))};
   const topology::HtsimFabric fabric{topology::read_htsim_topology(*topology)};
-  const RecordedCase recorded = read_recorded_case(*recording, fabric);
-  const auto seed = static_cast<std::uint64_t>(invocation.integer("seed").value_or(1));
+  RecordedCase recorded = read_recorded_case(*recording, fabric);
+  if (const auto matrix = invocation.text("matrix")) follow_matrix(recorded, *matrix);
   const ReplayReport report =
-      compare(recorded, replay(recorded, fabric, transport, seed, static_cast<std::size_t>(runs)), transport);
+      compare(recorded, replay(recorded, fabric, transport, options, static_cast<std::size_t>(runs)), transport);
   write_json(invocation, to_json(report));
   print_text(invocation, to_text(report));
   return Status::kDone;

@@ -1,4 +1,4 @@
-// `stepcast network --replay`: the hand-made case in tests/golden/replay, whose recorded times are the plain
+// `stepcast network --replay`: the hand-made case in configs/replay, whose recorded times are the plain
 // fluid's worked by hand (unit/fluid_transport_test), and the one clear error for each bad file.
 #include <doctest/doctest.h>
 
@@ -15,8 +15,8 @@ using stepcast::test::TemporaryDirectory;
 
 namespace {
 
-const std::string kCase = "tests/golden/replay/three_flows.csv";
-const std::string kTree = "tests/golden/replay/four_hosts.topo";
+const std::string kCase = "configs/replay/three_flows.csv";
+const std::string kTree = "configs/replay/four_hosts.topo";
 
 Outcome replay_row(const std::string& row) {
   const TemporaryDirectory place;
@@ -82,6 +82,43 @@ TEST_CASE("network: a bad recording is refused with its place") {
   refused("", "no flows");
 }
 
+// Each flow after the one before it: 28.5621, 48.8746 and 28.5621 us alone, one after the other.
+TEST_CASE("network: flows wait for each other as the matrix says") {
+  const TemporaryDirectory place;
+  const std::string file = (place.path() / "chain.cm").string();
+  const auto replay_matrix = [&](const std::string& text) {
+    std::ofstream(file) << text;
+    return run_stepcast("network --json - --replay " + kCase + " --topology " + kTree + " --matrix " + file);
+  };
+  const std::string good =
+      "Nodes 4\nConnections 3\nTriggers 2\n0->2 id 1 start 0 size 1000000 send_done_trigger 1\n"
+      "1->3 id 2 trigger 1 size 2000000 send_done_trigger 2\n2->1 id 3 trigger 2 size 1000000\n"
+      "trigger id 1 oneshot\ntrigger id 2 oneshot\n";
+  const Outcome outcome = replay_matrix(good);
+  REQUIRE(outcome.status == 0);
+  const auto json = nlohmann::json::parse(outcome.out);
+  CHECK(std::abs(json["simulated_us"]["makespan"].get<double>() - 105.9988) < 1e-3);
+  CHECK(std::abs(json["simulated_us"]["mean"].get<double>() - 105.9988 / 3) < 1e-3);
+
+  const auto refused = [&](const std::string& what, const std::string& by, const std::string& text) {
+    CAPTURE(by);
+    std::string bad = good;
+    bad.replace(bad.find(what), what.size(), by);
+    const Outcome refusal = replay_matrix(bad);
+    CHECK(refusal.status == 2);
+    CHECK_MESSAGE(refusal.err.find(text) != std::string::npos, refusal.err);
+  };
+  refused("id 2 trigger", "id 9 trigger", "chain.cm:5:9: error: the recording has no flow 9");
+  refused("1->3", "1->2", "chain.cm:5:1: error: not the recording's flow");
+  refused("trigger 1 size", "triger 1 size", "chain.cm:5:11: error: unknown word 'triger'");
+  refused("size 2000000", "size two", "chain.cm:5:26: error: 'two' is not a whole number");
+  refused("trigger 1 size", "trigger 7 size", "nothing sets off trigger 7");
+  refused("send_done_trigger 2", "send_done_trigger 1", "trigger 1 is set off twice");
+  refused("start 0", "trigger 2", "waits for itself");
+  refused("2->1 id 3", "2->1 id 2", "flow 2 again");
+  refused("2->1 id 3 trigger 2 size 1000000\n", "", "flow 3 of the recording is missing");
+}
+
 TEST_CASE("network: what is missing or unknown on the command line is named") {
   CHECK(run_stepcast("network").err.find("--replay is missing") != std::string::npos);
   CHECK(run_stepcast("network --replay " + kCase).err.find("--topology is missing") != std::string::npos);
@@ -92,8 +129,8 @@ TEST_CASE("network: what is missing or unknown on the command line is named") {
   CHECK(unknown.err.find("did you mean 'plain'?") != std::string::npos);
   const std::string both = "network --plain --transport uec --replay " + kCase + " --topology " + kTree;
   CHECK(run_stepcast(both).err.find("exclude each other") != std::string::npos);
-  for (const char* runs : {"0", "-1", "1001"}) {
-    CHECK(run_stepcast("network --replay " + kCase + " --topology " + kTree + " --runs " + runs).status == 2);
+  for (const char* wrong : {"--runs 0", "--runs -1", "--runs 1001", "--quantum 0", "--quantum 1025"}) {
+    CHECK(run_stepcast("network --replay " + kCase + " --topology " + kTree + " " + wrong).status == 2);
   }
 }
 

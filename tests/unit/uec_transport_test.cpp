@@ -98,7 +98,7 @@ TEST_CASE("nscc: quick adapt falls to what arrived") {
 TEST_CASE("uec transport: alone at line rate") {
   SmallTraffic small;
   small.send(kMessage, {0, 10, 11, 1});
-  CHECK(completion_us(run_uec(small.traffic(), {}, 1)[0]) == doctest::Approx(kAlone_us + 2 * 0.083 + 6 + 3 * 0.00128).epsilon(1e-3));
+  CHECK(completion_us(run_uec(small.traffic(), {}, {.seed = 1})[0]) == doctest::Approx(kAlone_us + 2 * 0.083 + 6 + 3 * 0.00128).epsilon(1e-3));
 }
 
 // Eight senders, one receiver: the wire to it is never idle and no byte is sent twice over it.
@@ -106,7 +106,7 @@ TEST_CASE("uec transport: incast takes as long as the receiver's wire") {
   SmallTraffic small;
   for (std::uint32_t host = 0; host < 8; ++host) small.send(kMessage, {host, 10 + host, 20, 9});
   double last_us = 0.0;
-  for (const Completion& end : run_uec(small.traffic(), {}, 1)) last_us = std::max(last_us, completion_us(end));
+  for (const Completion& end : run_uec(small.traffic(), {}, {.seed = 1})) last_us = std::max(last_us, completion_us(end));
   CHECK(last_us >= 8 * kAlone_us);
   CHECK(last_us <= 8 * kAlone_us * 1.06);
 }
@@ -117,7 +117,7 @@ TEST_CASE("uec transport: a follower starts when the first has ended") {
   small.send(100e3, {1, 10, 2});
   Traffic traffic = small.traffic();
   traffic.messages[1].after = 0;
-  const auto ends = run_uec(traffic, {}, 1);
+  const auto ends = run_uec(traffic, {}, {});
   CHECK(ends[1].start == ends[0].end);
 }
 

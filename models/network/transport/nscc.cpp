@@ -12,7 +12,8 @@ constexpr double kReferenceRoundTrip_s = 12e-6;
 }  // namespace
 
 NsccScale nscc_scale(double rate, double base_s, const PacketFormat& format, const NsccParameters& parameters) {
-  NsccScale scale{.rate = rate, .base_s = base_s, .target_s = parameters.target_of_base * base_s, .packet_bytes = format.packet_bytes()};
+  NsccScale scale{.rate = rate, .base_s = base_s, .target_s = parameters.target_of_base * base_s, .packet_bytes = format.packet_bytes(),
+                  .least_bytes = format.packet_bytes()};
   scale.a = rate * base_s / (kReferenceRate * kReferenceRoundTrip_s);
   const double b = scale.target_s / kReferenceRoundTrip_s;
   scale.alpha = 4 * format.payload_bytes * scale.a * b / scale.target_s;
@@ -51,7 +52,7 @@ void Nscc::on_trim(double now_s, double round_trip_s, double bytes, double in_fl
   bound();
 }
 
-void Nscc::bound() { window_ = std::clamp(window_, scale_.packet_bytes, largest()); }
+void Nscc::bound() { window_ = std::clamp(window_, scale_.least_bytes, std::max(scale_.least_bytes, largest())); }
 
 void Nscc::average(double delay_s, bool marked) {
   const double sample_s = !marked && delay_s > scale_.target_s ? base_s_ / 4 : delay_s;
@@ -64,7 +65,7 @@ bool Nscc::quick_adapt(double now_s, bool trimmed, bool marked, double delay_s, 
   if (!acted && now_s > quick_end_s_) {
     const bool congested = trimmed_ || trimmed || delay_s > 4 * scale_.target_s;
     if (quick_end_s_ > 0.0 && congested && achieved_ < parameters_.quick_fraction * largest()) {
-      window_ = std::max(achieved_, scale_.packet_bytes);
+      window_ = std::max(achieved_, scale_.least_bytes);
       to_ignore_ = in_flight_bytes;
       ignored_ = 0.0;
       trimmed_ = false;

@@ -12,7 +12,7 @@
 //          effect every 8 packets or base round trip, and eta is added once a base round trip. A trimmed packet takes
 //          its size off W. Quick adapt: after trims or d > 4 target, looked at once every base + target, W is set to
 //          the bytes that arrived in that time if they are fewer than largest / 8; what was in flight is then ignored.
-//          One packet <= W <= 1.5 base R, where W starts.
+//          One packet (quantum) <= W <= 1.5 base R, where W starts.
 //          alpha = 4 p a b / target,  fi = 5 p a,  eta = 0.15 p a,  a = R base / (12.5 GB/s 12 us),  b = target / 12 us,
 //          target = 0.75 base
 // Symbols  p [B] payload of a packet, R [B/s] rate of the host's link, base [s] round trip of the longest route,
@@ -43,6 +43,7 @@ struct NsccScale {
   double base_s = 0.0;
   double target_s = 0.0;
   double packet_bytes = 0.0;
+  double least_bytes = 0.0;  // the window never falls below one quantum
   double a = 0.0;
   double alpha = 0.0;
   double fi = 0.0;

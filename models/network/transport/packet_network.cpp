@@ -1,5 +1,6 @@
 #include "models/network/transport/packet_network.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "sim/base/check.hpp"
@@ -56,37 +57,47 @@ void PacketNetwork::on_event(engine::Engine&, std::uint32_t kind, std::uint64_t 
 // The wire takes its next packet in hand, if it may and there is one.
 void PacketNetwork::serve(std::uint32_t wire) {
   Port& port = ports_[wire];
-  if (port.sending != kNone || port.paused) return;
-  std::uint32_t cell = kNone;
+  if (port.sending || port.paused) return;
+  std::uint32_t index = kNone;
   if (port.control.first != kNone) {
-    cell = port.control.first;
-    remove(port.control, cell);
+    index = port.control.first;
+    remove(port.control, index);
   } else if (port.host != kNone) {
     const std::optional<Packet> packet = listener_.next_packet(port.host);
     if (!packet) return;
-    cell = make_cell(*packet);
-    cells_[cell].packet.sent = engine_.now();
+    index = make_cell(*packet);
+    cells_[index].packet.sent = engine_.now();
   } else if (port.data.first != kNone) {
-    cell = port.data.first;
-    remove(port.data, cell);
-    if (model_.kind == SwitchModel::Kind::kTrimming && marks(port.data.bytes)) cells_[cell].packet.marked = true;
+    index = port.data.first;
+    remove(port.data, index);
+    if (model_.kind == SwitchModel::Kind::kTrimming && marks(port.data.bytes)) cells_[index].packet.marked = true;
   } else {
     return;
   }
-  port.sending = cell;
-  const auto ps = static_cast<std::int64_t>(std::ceil(cells_[cell].packet.bytes * port.ps_a_byte));
-  engine_.after(Duration::picoseconds(ps), engine::Phase::kCompletion, *this, kSent, wire);
+  send(wire, index);
+}
+
+void PacketNetwork::send(std::uint32_t wire, std::uint32_t index) {
+  Port& port = ports_[wire];
+  Cell& cell = cells_[index];
+  port.sending = true;
+  port.sending_bytes = cell.packet.bytes;
+  port.sending_from = cell.ingress;
+  cell.ingress = wire;
+  ++cell.at;
+  const bool last = hops_[cell.at] == kNone;
+  const std::uint32_t ahead = last ? cell.packet.bytes : std::min(cell.packet.bytes, model_.packet_bytes);
+  const auto time = [&port](std::uint32_t bytes) {
+    return Duration::picoseconds(static_cast<std::int64_t>(std::ceil(bytes * port.ps_a_byte)));
+  };
+  engine_.after(time(cell.packet.bytes), engine::Phase::kCompletion, *this, kSent, wire);
+  engine_.after(time(ahead) + port.latency, engine::Phase::kCompletion, *this, kArrived, index);
 }
 
 void PacketNetwork::sent(std::uint32_t wire) {
   Port& port = ports_[wire];
-  const std::uint32_t index = port.sending;
-  port.sending = kNone;
-  Cell& cell = cells_[index];
-  if (cell.ingress != kNone) release(cell.ingress, cell.packet.bytes);
-  cell.ingress = wire;
-  ++cell.at;
-  engine_.after(port.latency, engine::Phase::kCompletion, *this, kArrived, index);
+  port.sending = false;
+  if (port.sending_from != kNone) release(port.sending_from, port.sending_bytes);
   serve(wire);
 }
 
@@ -120,7 +131,7 @@ void PacketNetwork::enqueue_trimming(std::uint32_t wire, std::uint32_t cell) {
       push(port.data, cell);
     }
     cells_[cut].packet.trimmed = true;
-    cells_[cut].packet.bytes = model_.header_bytes;
+    cells_[cut].packet.bytes = cells_[cut].packet.header_bytes;
     return push(port.control, cut);
   }
   push(port.data, cell);

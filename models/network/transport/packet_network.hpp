@@ -12,9 +12,11 @@
 //            strict priority over data. Data that finds the queue full is cut to its header, the one that arrives
 //            or the last in the queue at equal odds; the header goes on as control. Data is marked when it leaves
 //            a queue of more than ecn_high bytes, never below ecn_low, with linear odds between.
-// Valid    store and forward; one traffic class
-// Ignores  cut-through, switch-internal limits, corruption, loss of control packets, PFC frames' own bytes
-// Cost     two events a packet and wire. A coarser quantum (PacketFormat times k) costs 1/k of it.
+//          Quanta: several packets may move as one. A quantum goes on to the next queue when its first packet has come in
+//            (virtual cut-through), so that it adds no delay a hop, and is delivered when all of it has.
+// Valid    store and forward of packets; one traffic class; quanta: wires of one rate
+// Ignores  cut-through of packets, switch-internal limits, corruption, loss of control packets, PFC frames' own bytes
+// Cost     two events a quantum and wire
 // Tests    unit/roce_transport_test (lossless), unit/pull_transport_test (trimming), diff/packet_replay_test
 #pragma once
 
@@ -35,6 +37,7 @@ struct Packet {
   std::uint32_t route = 0;     // into Traffic::routes
   std::uint32_t sequence = 0;  // of data; in control packets the transport's
   std::uint32_t bytes = 0;
+  std::uint32_t header_bytes = 0;  // what is left of it when it is trimmed
   std::uint32_t word = 0;      // the transport's: credit, bytes received
   std::uint32_t entropy = 0;   // the transport's number of the path, echoed in control packets
   PacketKind kind = PacketKind::kData;
@@ -47,12 +50,12 @@ struct Packet {
 struct SwitchModel {
   enum class Kind : std::uint8_t { kLossless, kTrimming };
   Kind kind = Kind::kLossless;
+  std::uint32_t packet_bytes = 0;  // a quantum of several packets moves on when its first has come in
   double xoff_bytes = 0.0;   // lossless: an ingress is paused above this
   double xon_bytes = 0.0;    //           and resumed below this
   double queue_bytes = 0.0;  // trimming: data an egress queue holds at most
   double ecn_low_bytes = 0.0;
   double ecn_high_bytes = 0.0;
-  std::uint32_t header_bytes = 64;  // what is left of a trimmed packet
 };
 
 class PacketListener {
@@ -96,7 +99,9 @@ class PacketNetwork final : public engine::EventTarget {
     Queue control;
     double ps_a_byte = 0.0;
     Duration latency;
-    std::uint32_t sending = kNone;
+    bool sending = false;
+    std::uint32_t sending_bytes = 0;
+    std::uint32_t sending_from = kNone;  // the ingress that holds what is being sent
     std::uint32_t host = kNone;  // that it leaves, if it does
     bool paused = false;
     bool pausing = false;     // the far end has asked for a pause
@@ -109,6 +114,7 @@ class PacketNetwork final : public engine::EventTarget {
   void remove(Queue& queue, std::uint32_t cell);
   void enqueue_trimming(std::uint32_t wire, std::uint32_t cell);
   void serve(std::uint32_t wire);
+  void send(std::uint32_t wire, std::uint32_t cell);
   void sent(std::uint32_t wire);
   void arrived(std::uint32_t cell);
   void hold(std::uint32_t wire, double bytes);

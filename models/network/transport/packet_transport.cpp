@@ -7,11 +7,11 @@
 
 namespace stepcast::network {
 
-PacketTransport::PacketTransport(const Traffic& traffic, const PacketFormat& format, const SwitchModel& switches, std::uint64_t seed)
+PacketTransport::PacketTransport(const Traffic& traffic, const PacketFormat& format, const SwitchModel& switches, const RunOptions& options)
     : traffic_{traffic},
-      format_{format},
-      network_{engine_, *this, traffic, switches, seed},
-      random_{seed, "packet transport"},
+      format_{format.times(options.quantum)},
+      network_{engine_, *this, traffic, switches, options.seed},
+      random_{options.seed, "packet transport"},
       done_(traffic.messages.size(), false),
       in_ring_(traffic.messages.size(), false),
       followers_(traffic.messages.size()),
@@ -19,7 +19,7 @@ PacketTransport::PacketTransport(const Traffic& traffic, const PacketFormat& for
   for (std::uint32_t m = 0; m < traffic.messages.size(); ++m) {
     const Message& message = traffic.messages[m];
     SIM_CHECK(!message.back_routes.empty(), m);
-    packets_.push_back(static_cast<std::uint32_t>(std::ceil(message.bytes / format.payload_bytes)));
+    packets_.push_back(static_cast<std::uint32_t>(std::ceil(message.bytes / format_.payload_bytes)));
     const std::uint32_t host = host_of(m);
     if (host >= ring_.size()) ring_.resize(host + 1);
     if (message.after) {
@@ -50,6 +50,7 @@ std::optional<Packet> PacketTransport::next_packet(std::uint32_t host) {
     packet.message = message;
     packet.kind = PacketKind::kData;
     packet.bytes = packet_bytes(message, packet.sequence);
+    packet.header_bytes = static_cast<std::uint32_t>(format_.header_bytes);
     in_ring_[message] = may_send(message);
     if (in_ring_[message]) ring.push_back(message);
     return packet;

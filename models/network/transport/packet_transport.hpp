@@ -16,7 +16,7 @@ namespace stepcast::network {
 
 class PacketTransport : public PacketListener, public engine::EventTarget {
  public:
-  PacketTransport(const Traffic& traffic, const PacketFormat& format, const SwitchModel& switches, std::uint64_t seed);
+  PacketTransport(const Traffic& traffic, const PacketFormat& format, const SwitchModel& switches, const RunOptions& options);
 
   // By message.
   std::vector<Completion> run();

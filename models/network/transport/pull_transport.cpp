@@ -9,22 +9,24 @@ namespace {
 
 SwitchModel trimming(const PullParameters& parameters) {
   return {.kind = SwitchModel::Kind::kTrimming,
+          .packet_bytes = static_cast<std::uint32_t>(parameters.format.packet_bytes()),
           .queue_bytes = parameters.queue_bytes,
           .ecn_low_bytes = 2 * parameters.queue_bytes,  // never
-          .ecn_high_bytes = 2 * parameters.queue_bytes,
-          .header_bytes = static_cast<std::uint32_t>(parameters.format.header_bytes)};
+          .ecn_high_bytes = 2 * parameters.queue_bytes};
 }
 
 class PullTransport final : public PacketTransport {
  public:
-  PullTransport(const Traffic& traffic, const PullParameters& parameters, std::uint64_t seed)
-      : PacketTransport{traffic, parameters.format, trimming(parameters), seed}, parameters_{parameters} {
+  PullTransport(const Traffic& traffic, const PullParameters& parameters, const RunOptions& options)
+      : PacketTransport{traffic, parameters.format, trimming(parameters), options},
+        parameters_{parameters},
+        credit_bytes_{parameters.credit_bytes * options.quantum} {
     for (std::uint32_t m = 0; m < traffic.messages.size(); ++m) {
       flows_.push_back({.paths = {parameters.spreading, static_cast<std::uint32_t>(traffic.messages[m].routes.size()), parameters.entropies, random()}});
       if (target_of(m) >= pacers_.size()) pacers_.resize(target_of(m) + 1);
       Pacer& pacer = pacers_[target_of(m)];
       const double rate = traffic.wires[traffic.routes[traffic.messages[m].routes[0]].back()].bytes_per_s;
-      pacer.spacing = Duration::from_seconds(parameters.credit_bytes / (rate * parameters.pull_rate));
+      pacer.spacing = Duration::from_seconds(credit_bytes_ / (rate * parameters.pull_rate));
     }
   }
 
@@ -99,12 +101,12 @@ class PullTransport final : public PacketTransport {
   // Takes the pacer if it is idle; else the flow waits for its turn. Returns the credit to hand out now.
   std::uint32_t pull_now(std::uint32_t message) {
     Pacer& pacer = pacers_[target_of(message)];
-    if (flows_[message].owed < parameters_.credit_bytes) return 0;
+    if (flows_[message].owed < credit_bytes_) return 0;
     if (!pacer.busy) {
       pacer.busy = true;
       at_timer(pacer.spacing, target_of(message));
-      flows_[message].owed -= parameters_.credit_bytes;
-      return static_cast<std::uint32_t>(parameters_.credit_bytes);
+      flows_[message].owed -= credit_bytes_;
+      return static_cast<std::uint32_t>(credit_bytes_);
     }
     if (!flows_[message].queued) {
       flows_[message].queued = true;
@@ -121,9 +123,9 @@ class PullTransport final : public PacketTransport {
       pacer.flows.pop_front();
       Flow& flow = flows_[message];
       flow.queued = false;
-      if (flow.owed < parameters_.credit_bytes) continue;
+      if (flow.owed < credit_bytes_) continue;
       const std::uint32_t credit = pull_now(message);
-      if (flow.owed >= parameters_.credit_bytes) pull_now(message);  // back to the end of the line
+      if (flow.owed >= credit_bytes_) pull_now(message);  // back to the end of the line
       reply(flow.last, PacketKind::kPull, 0, credit);
       return;
     }
@@ -141,6 +143,7 @@ class PullTransport final : public PacketTransport {
   }
 
   PullParameters parameters_;
+  double credit_bytes_;  // of one pull: whole quanta
   std::vector<Flow> flows_;
   std::vector<Pacer> pacers_;  // by host
 };
@@ -153,8 +156,8 @@ PullParameters eqds_parameters() {
   return {.pull_rate = 1.0, .ack_every_bytes = 16384.0, .spreading = Spreading::kEntropies};
 }
 
-std::vector<Completion> run_pull(const Traffic& traffic, const PullParameters& parameters, std::uint64_t seed) {
-  return PullTransport{traffic, parameters, seed}.run();
+std::vector<Completion> run_pull(const Traffic& traffic, const PullParameters& parameters, const RunOptions& options) {
+  return PullTransport{traffic, parameters, options}.run();
 }
 
 }  // namespace stepcast::network

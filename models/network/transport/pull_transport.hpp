@@ -36,6 +36,6 @@ struct PullParameters {
 PullParameters ndp_parameters();
 PullParameters eqds_parameters();
 
-std::vector<Completion> run_pull(const Traffic& traffic, const PullParameters& parameters, std::uint64_t seed);
+std::vector<Completion> run_pull(const Traffic& traffic, const PullParameters& parameters, const RunOptions& options);
 
 }  // namespace stepcast::network

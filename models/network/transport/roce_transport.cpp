@@ -6,13 +6,16 @@ namespace stepcast::network {
 namespace {
 
 SwitchModel lossless(const RoceParameters& parameters) {
-  return {.kind = SwitchModel::Kind::kLossless, .xoff_bytes = parameters.xoff_bytes, .xon_bytes = parameters.xon_bytes};
+  return {.kind = SwitchModel::Kind::kLossless,
+          .packet_bytes = static_cast<std::uint32_t>(parameters.format.packet_bytes()),
+          .xoff_bytes = parameters.xoff_bytes,
+          .xon_bytes = parameters.xon_bytes};
 }
 
 class RoceTransport final : public PacketTransport {
  public:
-  RoceTransport(const Traffic& traffic, const RoceParameters& parameters, std::uint64_t seed)
-      : PacketTransport{traffic, parameters.format, lossless(parameters), seed}, flows_(traffic.messages.size()) {}
+  RoceTransport(const Traffic& traffic, const RoceParameters& parameters, const RunOptions& options)
+      : PacketTransport{traffic, parameters.format, lossless(parameters), options}, flows_(traffic.messages.size()) {}
 
  private:
   struct Flow {
@@ -40,8 +43,8 @@ class RoceTransport final : public PacketTransport {
 
 }  // namespace
 
-std::vector<Completion> run_roce(const Traffic& traffic, const RoceParameters& parameters, std::uint64_t seed) {
-  return RoceTransport{traffic, parameters, seed}.run();
+std::vector<Completion> run_roce(const Traffic& traffic, const RoceParameters& parameters, const RunOptions& options) {
+  return RoceTransport{traffic, parameters, options}.run();
 }
 
 }  // namespace stepcast::network

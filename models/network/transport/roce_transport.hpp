@@ -22,6 +22,6 @@ struct RoceParameters {
   PacketFormat format = kRoceFormat;
 };
 
-std::vector<Completion> run_roce(const Traffic& traffic, const RoceParameters& parameters, std::uint64_t seed);
+std::vector<Completion> run_roce(const Traffic& traffic, const RoceParameters& parameters, const RunOptions& options);
 
 }  // namespace stepcast::network

@@ -25,6 +25,8 @@ struct PacketFormat {
 
   [[nodiscard]] double packet_bytes() const { return payload_bytes + header_bytes; }
   [[nodiscard]] double wire_factor() const { return packet_bytes() / payload_bytes; }
+  // Of a quantum of so many packets, which move as one.
+  [[nodiscard]] PacketFormat times(std::uint32_t packets) const { return {packets * payload_bytes, packets * header_bytes}; }
 };
 
 // RDMA's largest path MTU, 4096 B of payload (InfiniBand Architecture Specification, vol. 1, table 89), and 64 B
@@ -49,6 +51,11 @@ struct Traffic {
   std::vector<Wire> wires;
   std::vector<Route> routes;
   std::vector<Message> messages;
+};
+
+struct RunOptions {
+  std::uint64_t seed = 1;     // of everything random
+  std::uint32_t quantum = 1;  // packets that move as one: cost falls with it, accuracy too. Requires: > 0
 };
 
 // At the sender: from the first byte sent to the last acknowledgement received.

@@ -14,7 +14,7 @@ struct TransportModel {
   std::string_view name;
   std::string_view summary;
   bool random = true;  // the seed matters: to the model, or by the ways back that it chooses
-  std::vector<Completion> (*run)(const Traffic& traffic, std::uint64_t seed);  // by message
+  std::vector<Completion> (*run)(const Traffic& traffic, const RunOptions& options);  // by message
 };
 
 // plain first, then in alphabetical order.

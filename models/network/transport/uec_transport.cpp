@@ -18,7 +18,7 @@ double round_trip_s(const Traffic& traffic, const Route& route, const PacketForm
   return time_s;
 }
 
-NsccScale scale_of(const Traffic& traffic, const UecParameters& parameters) {
+NsccScale scale_of(const Traffic& traffic, const UecParameters& parameters, std::uint32_t quantum) {
   double base_s = 0.0;
   double rate = 0.0;
   for (const Message& message : traffic.messages) {
@@ -27,23 +27,25 @@ NsccScale scale_of(const Traffic& traffic, const UecParameters& parameters) {
       rate = std::max(rate, traffic.wires[traffic.routes[route].front()].bytes_per_s);
     }
   }
-  return nscc_scale(rate, base_s, parameters.format, parameters.control);
+  NsccScale scale = nscc_scale(rate, base_s, parameters.format, parameters.control);
+  scale.least_bytes = parameters.format.times(quantum).packet_bytes();
+  return scale;
 }
 
 // Queues of one base round trip, in whole packets.
 SwitchModel switches(const NsccScale& scale, const UecParameters& parameters) {
   const double queue_bytes = std::ceil(scale.base_s * scale.rate / scale.packet_bytes) * scale.packet_bytes;
   return {.kind = SwitchModel::Kind::kTrimming,
+          .packet_bytes = static_cast<std::uint32_t>(parameters.format.packet_bytes()),
           .queue_bytes = queue_bytes,
           .ecn_low_bytes = parameters.ecn_low * queue_bytes,
-          .ecn_high_bytes = parameters.ecn_high * queue_bytes,
-          .header_bytes = static_cast<std::uint32_t>(parameters.format.header_bytes)};
+          .ecn_high_bytes = parameters.ecn_high * queue_bytes};
 }
 
 class UecTransport final : public PacketTransport {
  public:
-  UecTransport(const Traffic& traffic, const UecParameters& parameters, const NsccScale& scale, std::uint64_t seed)
-      : PacketTransport{traffic, parameters.format, switches(scale, parameters), seed}, parameters_{parameters} {
+  UecTransport(const Traffic& traffic, const UecParameters& parameters, const NsccScale& scale, const RunOptions& options)
+      : PacketTransport{traffic, parameters.format, switches(scale, parameters), options}, parameters_{parameters} {
     for (const Message& message : traffic.messages) {
       flows_.push_back({.paths = {parameters.spreading, static_cast<std::uint32_t>(message.routes.size()), parameters.entropies, random()},
                         .control = {scale, parameters.control}});
@@ -162,8 +164,8 @@ class UecTransport final : public PacketTransport {
 
 }  // namespace
 
-std::vector<Completion> run_uec(const Traffic& traffic, const UecParameters& parameters, std::uint64_t seed) {
-  return UecTransport{traffic, parameters, scale_of(traffic, parameters), seed}.run();
+std::vector<Completion> run_uec(const Traffic& traffic, const UecParameters& parameters, const RunOptions& options) {
+  return UecTransport{traffic, parameters, scale_of(traffic, parameters, options.quantum), options}.run();
 }
 
 }  // namespace stepcast::network

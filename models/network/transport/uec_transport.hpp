@@ -33,6 +33,6 @@ struct UecParameters {
   PacketFormat format = kUecFormat;
 };
 
-std::vector<Completion> run_uec(const Traffic& traffic, const UecParameters& parameters, std::uint64_t seed);
+std::vector<Completion> run_uec(const Traffic& traffic, const UecParameters& parameters, const RunOptions& options);
 
 }  // namespace stepcast::network
