@@ -13,6 +13,7 @@ Command topology_command();
 Command network_command();
 Command validate_command();
 Command list_command();
+Command import_command();
 Command schema_command();
 Command init_command();
 Command completion_command();

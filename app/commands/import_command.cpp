@@ -1,0 +1,124 @@
+// `stepcast import KIND FILE`: reads what other tools wrote and says what was understood.
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/commands/commands.hpp"
+#include "app/commands/common_options.hpp"
+#include "app/forecast_json.hpp"
+#include "app/terminal.hpp"
+#include "calibration/nccl_tests_log.hpp"
+#include "sim/base/diagnostic.hpp"
+#include "sim/base/file.hpp"
+#include "sim/base/text.hpp"
+
+namespace stepcast::app {
+namespace {
+
+namespace cal = calibration;
+
+const std::vector<std::string>& kinds() {
+  static const std::vector<std::string> kinds{"nccl-tests"};
+  return kinds;
+}
+
+std::string or_unknown(const std::string& text) { return text.empty() ? "not stated" : text; }
+
+std::string gpus_text(const cal::NcclLog& log, std::size_t run) {
+  const auto ranks = cal::ranks_of(log, run);
+  if (!ranks) return "not stated";
+  std::set<std::string> hosts;
+  std::set<std::string> names;
+  for (const cal::NcclDevice& device : log.runs[run].devices) {
+    hosts.insert(device.host);
+    if (!device.name.empty()) names.insert(device.name);
+  }
+  std::string text = std::to_string(ranks->ranks) + (ranks->by_ratio ? " (by busbw over algbw)" : "");
+  if (!names.empty()) text += ", " + join(std::vector<std::string>{names.begin(), names.end()}, ", ");
+  if (!hosts.empty()) text += fmt::format(", {} host{} listed", hosts.size(), hosts.size() == 1 ? "" : "s");
+  return text;
+}
+
+std::string to_text(const cal::NcclLog& log) {
+  std::string text = fmt::format("nccl-tests {}, NCCL {}\n", or_unknown(log.tests_version), or_unknown(log.nccl_version));
+  for (std::size_t r = 0; r < log.runs.size(); ++r) {
+    const cal::NcclRun& run = log.runs[r];
+    std::size_t rows = 0;
+    std::int64_t least = 0;
+    std::int64_t most = 0;
+    for (const cal::NcclRow& row : log.rows) {
+      if (row.run != r) continue;
+      least = rows == 0 ? row.size : std::min(least, row.size);
+      most = std::max(most, row.size);
+      ++rows;
+    }
+    text += fmt::format("run {}: {} rows", r + 1, rows);
+    if (rows > 0) text += fmt::format(", {} to {} B", least, most);
+    text += fmt::format("\n  collective  {}\n  GPUs        {}\n  command     {}\n  options     {}\n", or_unknown(run.collective),
+                        gpus_text(log, r), or_unknown(run.command), or_unknown(run.options));
+  }
+  for (const cal::NcclRemark& remark : log.remarks) text += fmt::format("line {} not understood: {}\n", remark.line, remark.text);
+  return text;
+}
+
+nlohmann::ordered_json timing_json(const cal::NcclTiming& timing) {
+  return {{"time", timing.time}, {"algbw", timing.algbw}, {"busbw", timing.busbw}, {"wrong", timing.wrong}};
+}
+
+nlohmann::ordered_json to_json(const cal::NcclLog& log) {
+  const auto or_null = [](const std::string& text) { return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text); };
+  nlohmann::ordered_json json{{"nccl_tests_version", or_null(log.tests_version)}, {"nccl_version", or_null(log.nccl_version)}};
+  json["runs"] = nlohmann::ordered_json::array();
+  json["rows"] = nlohmann::ordered_json::array();
+  json["not_understood"] = nlohmann::ordered_json::array();
+  for (std::size_t r = 0; r < log.runs.size(); ++r) {
+    const auto ranks = cal::ranks_of(log, r);
+    json["runs"].push_back({{"collective", or_null(log.runs[r].collective)}, {"command", or_null(log.runs[r].command)},
+                            {"options", or_null(log.runs[r].options)},
+                            {"ranks", ranks ? nlohmann::ordered_json(ranks->ranks) : nlohmann::ordered_json(nullptr)}});
+  }
+  for (const cal::NcclRow& row : log.rows) {
+    json["rows"].push_back({{"run", row.run}, {"line", row.line}, {"size", row.size}, {"count", row.count}, {"type", row.dtype},
+                            {"redop", or_null(row.redop)}, {"root", or_null(row.root)},
+                            {"unit", row.unit == cal::TimeUnit::kMilliseconds ? "ms" : "us"},
+                            {"out_of_place", timing_json(row.out_of_place)},
+                            {"in_place", row.in_place ? timing_json(*row.in_place) : nlohmann::ordered_json(nullptr)}});
+  }
+  for (const cal::NcclRemark& remark : log.remarks) json["not_understood"].push_back({{"line", remark.line}, {"why", remark.text}});
+  return json;
+}
+
+OptionList import_options() {
+  OptionList options;
+  add_output_options(options);
+  return options;
+}
+
+Status run_import(const Invocation& invocation, Session&) {
+  const std::string& kind = invocation.operands[0];
+  if (kind != kinds().front()) {
+    const auto near = nearest_word(kind, kinds());
+    throw UserError(Diagnostic{.path = "stepcast import", .problem = "unknown kind '" + kind + "'", .expected = one_of(kinds()),
+                               .hint = near ? "did you mean '" + *near + "'?" : ""});
+  }
+  const std::string& file = invocation.operands[1];
+  const cal::NcclLog log = cal::read_nccl_log(read_file(file), file);
+  write_json(invocation, json_text(to_json(log)));
+  print_text(invocation, to_text(log));
+  return Status::kDone;
+}
+
+}  // namespace
+
+Command import_command() {
+  return {.name = "import",
+          .summary = "reads what other tools wrote: nccl-tests",
+          .operands = {.usage = "KIND FILE", .min = 2, .max = 2},
+          .details = "KIND is nccl-tests: a log of nccl-tests or rccl-tests, as printed, labelled by a launcher, or cut. Prints what was "
+                     "read and which lines were not understood.",
+          .options = import_options(),
+          .run = run_import};
+}
+
+}  // namespace stepcast::app
