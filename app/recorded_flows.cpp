@@ -71,6 +71,11 @@ class Reader {
       refuse(row, "path", fmt::format("hop {} does not start where the one before it ends", i), "a path from src's ToR to dst's");
       return {};
     }
+    const std::size_t shortest = fabric_.path(from, to, 0).size();
+    if (route.size() != shortest) {
+      refuse(row, "path", "not a shortest path", fmt::format("{} hops between switches", shortest - 2));
+      return {};
+    }
     return {add(std::move(route))};
   }
 

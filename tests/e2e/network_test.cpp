@@ -78,8 +78,17 @@ TEST_CASE("network: a bad recording is refused with its place") {
   refused("1,0,2,1000,0,9,9,LS0->US9(0)", "flows.csv:2:18: error: path: the fabric has no link 'LS0->US9(0)'");
   refused("1,0,2,1000,0,9,9,LS1->US0(0)|US0->LS_1(0)", "path: hop 1 does not start where the one before it ends");
   refused("1,0,2,1000,0,9,9,LS0->US0(0)", "path: hop 2 does not start");
+  // A way down and up again joins up, but could hold itself up under priority flow control.
+  refused("1,0,2,1000,0,9,9,LS0->US0(0)|US0->LS_0(0)|LS0->US1(0)|US1->LS_1(0)", "path: not a shortest path");
   refused("1,0,2,1000", "a row of another length than the header");
   refused("", "no flows");
+}
+
+// Quanta of more than a queue holds: one at a time passes.
+TEST_CASE("network: the coarsest quanta come to an end") {
+  for (const std::string transport : {"eqds", "ndp", "roce_pfc", "uec"}) {
+    CHECK(run_stepcast("network --quantum 64 --transport " + transport + " --replay " + kCase + " --topology " + kTree).status == 0);
+  }
 }
 
 // Each flow after the one before it: 28.5621, 48.8746 and 28.5621 us alone, one after the other.
@@ -129,7 +138,7 @@ TEST_CASE("network: what is missing or unknown on the command line is named") {
   CHECK(unknown.err.find("did you mean 'plain'?") != std::string::npos);
   const std::string both = "network --plain --transport uec --replay " + kCase + " --topology " + kTree;
   CHECK(run_stepcast(both).err.find("exclude each other") != std::string::npos);
-  for (const char* wrong : {"--runs 0", "--runs -1", "--runs 1001", "--quantum 0", "--quantum 1025"}) {
+  for (const char* wrong : {"--runs 0", "--runs -1", "--runs 1001", "--quantum 0", "--quantum 65"}) {
     CHECK(run_stepcast("network --replay " + kCase + " --topology " + kTree + " " + wrong).status == 2);
   }
 }

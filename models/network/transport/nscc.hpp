@@ -17,8 +17,8 @@
 //          target = 0.75 base
 // Symbols  p [B] payload of a packet, R [B/s] rate of the host's link, base [s] round trip of the longest route,
 //          lowered to the shortest that the sender sees; W, A, fi, eta [B]; alpha [B/s]; a, b, gamma [1]
-// Source   UE specification 1.0, section 3.6.13; the figures not in it are defaults of the public simulator
-//          uet-htsim, with which the recordings were made (../shared/packet_truth/README.md)
+// Source   NSCC of the UE specification 1.0 as the public simulator uet-htsim has it, with its default figures: the
+//          recordings were made with it (../shared/packet_truth/README.md)
 // Valid    trimming fabrics
 // Ignores  receiver credit, window penalties of the receiver, loss recovery without trimming
 // Tests    unit/uec_transport_test, diff/packet_replay_test

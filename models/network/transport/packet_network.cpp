@@ -123,9 +123,9 @@ void PacketNetwork::arrived(std::uint32_t index) {
 void PacketNetwork::enqueue_trimming(std::uint32_t wire, std::uint32_t cell) {
   Port& port = ports_[wire];
   if (cells_[cell].packet.kind != PacketKind::kData || cells_[cell].packet.trimmed) return push(port.control, cell);
-  if (port.data.bytes + cells_[cell].packet.bytes > model_.queue_bytes) {
+  if (port.data.first != kNone && port.data.bytes + cells_[cell].packet.bytes > model_.queue_bytes) {
     std::uint32_t cut = cell;
-    if (port.data.last != kNone && random_.uniform() < 0.5) {
+    if (random_.uniform() < 0.5) {
       cut = port.data.last;
       remove(port.data, cut);
       push(port.data, cell);

@@ -8,8 +8,8 @@
 //            a latency later its egress stops after the packet in hand, whatever the destinations of those that
 //            wait; below xon it resumes. Back-pressure, head-of-line blocking, congestion trees and the larger
 //            share of a flow alone on its ingress follow, and are no parameters.
-//          Trimming (NDP: Handley et al., SIGCOMM 2017; UE specification 1.0, section 3.6): control packets have
-//            strict priority over data. Data that finds the queue full is cut to its header, the one that arrives
+//          Trimming (NDP: Handley et al., SIGCOMM 2017; UE specification 1.0): control packets have
+//            strict priority over data. Data that finds the queue full (and not empty) is cut to its header, the one that arrives
 //            or the last in the queue at equal odds; the header goes on as control. Data is marked when it leaves
 //            a queue of more than ecn_high bytes, never below ecn_low, with linear odds between.
 //          Quanta: several packets may move as one. A quantum goes on to the next queue when its first packet has come in
@@ -38,7 +38,7 @@ struct Packet {
   std::uint32_t sequence = 0;  // of data; in control packets the transport's
   std::uint32_t bytes = 0;
   std::uint32_t header_bytes = 0;  // what is left of it when it is trimmed
-  std::uint32_t word = 0;      // the transport's: credit, bytes received
+  std::uint64_t word = 0;      // the transport's: credit, bytes received
   std::uint32_t entropy = 0;   // the transport's number of the path, echoed in control packets
   PacketKind kind = PacketKind::kData;
   bool trimmed = false;

@@ -94,7 +94,7 @@ void PacketTransport::finish(std::uint32_t message) {
   }
 }
 
-void PacketTransport::reply(const Packet& data, PacketKind kind, std::uint32_t sequence, std::uint32_t word) {
+void PacketTransport::reply(const Packet& data, PacketKind kind, std::uint32_t sequence, std::uint64_t word) {
   const std::vector<std::uint32_t>& back = traffic_.messages[data.message].back_routes;
   Packet packet = data;
   packet.kind = kind;

@@ -38,7 +38,7 @@ class PacketTransport : public PacketListener, public engine::EventTarget {
   void ready(std::uint32_t message);
   void finish(std::uint32_t message);
   void at_timer(Duration delay, std::uint64_t arg) { engine_.after(delay, engine::Phase::kCompletion, *this, kTimer, arg); }
-  void reply(const Packet& data, PacketKind kind, std::uint32_t sequence, std::uint32_t word = 0);
+  void reply(const Packet& data, PacketKind kind, std::uint32_t sequence, std::uint64_t word = 0);
 
   [[nodiscard]] TimePoint now() const { return engine_.now(); }
   [[nodiscard]] std::uint32_t packets(std::uint32_t message) const { return packets_[message]; }

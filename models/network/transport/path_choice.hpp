@@ -4,7 +4,7 @@
 //          Entropies: the sender cycles through n header values; switches hash each to one of the routes, so that
 //            routes get unequal numbers of them. A value whose packet was marked or trimmed is passed over as often
 //            as it was so. With recycling, values that came back clean are used again before any other.
-// Source   NDP (SIGCOMM 2017), section 4; EQDS (NSDI 2022), section 4; UE specification 1.0, section 3.6 (load balancing)
+// Source   NDP (SIGCOMM 2017); EQDS (NSDI 2022); UE specification 1.0, load balancing
 // Ignores  hash functions: a value's route is random and never changes
 #pragma once
 

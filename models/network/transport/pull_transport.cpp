@@ -87,7 +87,7 @@ class PullTransport final : public PacketTransport {
     flow.owed += format().packet_bytes();
     const bool complete = flow.received == packets(packet.message);
     if (complete) flow.owed = 0.0;
-    const std::uint32_t credit = pull_now(packet.message);
+    const std::uint64_t credit = pull_now(packet.message);
     if (packet.trimmed) {
       reply(packet, PacketKind::kNack, packet.sequence, credit);
     } else if (complete || packet.urgent || flow.unacknowledged >= parameters_.ack_every_bytes) {
@@ -99,14 +99,14 @@ class PullTransport final : public PacketTransport {
   }
 
   // Takes the pacer if it is idle; else the flow waits for its turn. Returns the credit to hand out now.
-  std::uint32_t pull_now(std::uint32_t message) {
+  std::uint64_t pull_now(std::uint32_t message) {
     Pacer& pacer = pacers_[target_of(message)];
     if (flows_[message].owed < credit_bytes_) return 0;
     if (!pacer.busy) {
       pacer.busy = true;
       at_timer(pacer.spacing, target_of(message));
       flows_[message].owed -= credit_bytes_;
-      return static_cast<std::uint32_t>(credit_bytes_);
+      return static_cast<std::uint64_t>(credit_bytes_);
     }
     if (!flows_[message].queued) {
       flows_[message].queued = true;
@@ -124,7 +124,7 @@ class PullTransport final : public PacketTransport {
       Flow& flow = flows_[message];
       flow.queued = false;
       if (flow.owed < credit_bytes_) continue;
-      const std::uint32_t credit = pull_now(message);
+      const std::uint64_t credit = pull_now(message);
       if (flow.owed >= credit_bytes_) pull_now(message);  // back to the end of the line
       reply(flow.last, PacketKind::kPull, 0, credit);
       return;
@@ -133,7 +133,7 @@ class PullTransport final : public PacketTransport {
 
   void on_control(const Packet& packet) override {
     Flow& flow = flows_[packet.message];
-    flow.credit += packet.word;
+    flow.credit += static_cast<double>(packet.word);
     if (packet.kind == PacketKind::kNack) {
       flow.again.push_back(packet.sequence);
       flow.paths.bad(packet.entropy);

@@ -29,8 +29,8 @@ struct PacketFormat {
   [[nodiscard]] PacketFormat times(std::uint32_t packets) const { return {packets * payload_bytes, packets * header_bytes}; }
 };
 
-// RDMA's largest path MTU, 4096 B of payload (InfiniBand Architecture Specification, vol. 1, table 89), and 64 B
-// of headers: what the recordings' RoCE, NDP and EQDS packets carry (../shared/packet_truth, README).
+// RDMA's largest path MTU, 4096 B of payload, and 64 B of headers: what the recordings' RoCE, NDP and EQDS packets
+// carry (../shared/packet_truth/README.md).
 inline constexpr PacketFormat kRoceFormat{.payload_bytes = 4096.0, .header_bytes = 64.0};
 // The recordings' UEC packets: 4150 B of which 64 B are headers (the same README).
 inline constexpr PacketFormat kUecFormat{.payload_bytes = 4086.0, .header_bytes = 64.0};

@@ -58,12 +58,12 @@ class UecTransport final : public PacketTransport {
     Nscc control;
     double in_flight = 0.0;
     std::uint32_t sent = 0;  // new packets
-    std::uint32_t acknowledged_bytes = 0;
+    std::uint64_t acknowledged_bytes = 0;
     std::deque<std::uint32_t> again;  // trimmed, to be sent again
     bool started = false;
     // at the receiver
     std::uint32_t received = 0;
-    std::uint32_t received_bytes = 0;
+    std::uint64_t received_bytes = 0;
     double unacknowledged = 0.0;
     bool waiting = false;  // a timer will acknowledge
     Packet last;           // of those not acknowledged
@@ -146,7 +146,7 @@ class UecTransport final : public PacketTransport {
   void on_ack(const Packet& packet) {
     Flow& flow = flows_[packet.message];
     if (done(packet.message)) return;
-    const double bytes = packet.word > flow.acknowledged_bytes ? packet.word - flow.acknowledged_bytes : 0.0;
+    const double bytes = packet.word > flow.acknowledged_bytes ? static_cast<double>(packet.word - flow.acknowledged_bytes) : 0.0;
     flow.acknowledged_bytes = std::max(flow.acknowledged_bytes, packet.word);
     flow.in_flight -= bytes;
     if (packet.marked) {

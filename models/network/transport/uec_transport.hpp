@@ -6,7 +6,7 @@
 //          Switches trim above one base round trip of bytes and mark from ecn_low to ecn_high of that. Packets are
 //          spread by header values (path_choice.hpp), those that came back clean first.
 // Symbols  ack_every [B], latest_ack [s], ecn_low and ecn_high [1] of the queue
-// Source   UE specification 1.0, section 3.6; queue, entropies: ../shared/packet_truth/README.md; acknowledgements, marking:
+// Source   UE specification 1.0; queue, entropies: ../shared/packet_truth/README.md; acknowledgements, marking:
 //          defaults of uet-htsim, with which the recordings were made. latest_ack stands in for its time-out
 //          (15 us + six queues' drain times at 400 Gb/s).
 // Valid    trimming fabrics of one link rate
