@@ -1,117 +1,141 @@
 #include "topologies/next_hops.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "sim/base/check.hpp"
 
 namespace stepcast::topology {
+namespace {
 
-static_assert(DeviceKind::kNic < DeviceKind::kLeaf && DeviceKind::kLeaf < DeviceKind::kSpine && DeviceKind::kSpine < DeviceKind::kCore);
+constexpr int kNever = std::numeric_limits<int>::max() / 2;
+
+int tier_of(DeviceKind kind) { return static_cast<int>(kind) - static_cast<int>(DeviceKind::kLeaf); }
+static_assert(static_cast<int>(DeviceKind::kSpine) == static_cast<int>(DeviceKind::kLeaf) + 1);
+static_assert(static_cast<int>(DeviceKind::kCore) == static_cast<int>(DeviceKind::kLeaf) + 2);
+
+}  // namespace
 
 NextHops::NextHops(const Fabric& fabric)
     : fabric_{fabric},
       first_switch_{std::size_t{fabric.nodes} * fabric.host.devices},
       usable_(fabric.links.size(), true),
       by_leaf_(fabric.leaves.size()) {
-  const std::size_t switches = fabric.devices.size() - first_switch_;
-  const auto between_switches = [&](const Link& link) { return link.from.index() >= first_switch_ && link.to.index() >= first_switch_; };
-  const auto fill = [&](DeviceId Link::*end, std::vector<std::uint32_t>& begin, std::vector<LinkId>& list) {
-    begin.assign(switches + 1, 0);
-    for (const Link& link : fabric.links)
-      if (between_switches(link)) ++begin[switch_of(link.*end) + 1];
-    for (std::size_t s = 0; s < switches; ++s) begin[s + 1] += begin[s];
-    list.resize(begin.back());
-    std::vector<std::uint32_t> next = begin;
-    for (std::uint32_t id = 0; id < fabric.links.size(); ++id)
-      if (between_switches(fabric.links[id])) list[next[switch_of(fabric.links[id].*end)]++] = LinkId{id};
+  for (std::size_t d = first_switch_; d < fabric.devices.size(); ++d) {
+    tier_.push_back(static_cast<std::uint8_t>(tier_of(fabric.devices[d].kind)));
+    SIM_CHECK(tier_.back() < kTiers, d);
+  }
+  // Links of one sort by the switch at one end, in id order.
+  const auto collect = [&](DeviceId Link::*at, DeviceId Link::*other, bool climbing) {
+    Hops hops;
+    hops.begin.assign(tier_.size() + 1, 0);
+    const auto each = [&](auto use) {
+      for (std::uint32_t id = 0; id < fabric.links.size(); ++id) {
+        const Link& link = fabric.links[id];
+        if (link.from.index() < first_switch_ || link.to.index() < first_switch_) continue;
+        const std::size_t a = link.from.index() - first_switch_;
+        const std::size_t b = link.to.index() - first_switch_;
+        if ((tier_[b] > tier_[a]) == climbing) use(LinkId{id}, (link.*at).index() - first_switch_, (link.*other).index() - first_switch_);
+      }
+    };
+    each([&](LinkId, std::size_t s, std::size_t) { ++hops.begin[s + 1]; });
+    for (std::size_t s = 0; s < tier_.size(); ++s) hops.begin[s + 1] += hops.begin[s];
+    hops.hops.resize(hops.begin.back());
+    std::vector<std::uint32_t> next = hops.begin;
+    each([&](LinkId id, std::size_t s, std::size_t t) { hops.hops[next[s]++] = {id, static_cast<std::uint32_t>(t)}; });
+    return hops;
   };
-  fill(&Link::from, out_begin_, out_);
-  fill(&Link::to, in_begin_, in_);
+  up_ = collect(&Link::from, &Link::to, true);
+  on_ = collect(&Link::from, &Link::to, false);
+  from_above_ = collect(&Link::to, &Link::from, false);
 }
 
 void NextHops::set_usable(LinkId link, bool usable) {
   if (usable_[link.index()] == usable) return;
   usable_[link.index()] = usable;
-  std::fill(by_leaf_.begin(), by_leaf_.end(), Distances{});
+  down_count_ = usable ? down_count_ - 1 : down_count_ + 1;
+  std::fill(by_leaf_.begin(), by_leaf_.end(), Towards{});
 }
 
-NextHops::Place NextHops::source(std::uint32_t port) const {
-  return {.device = fabric_.links[fabric_.bundles[fabric_.ports[port].up].links.front().index()].from};
+DeviceId NextHops::nic_of(std::uint32_t port) const {
+  const std::uint32_t nics = fabric_.nics_per_node();
+  return DeviceId{port / nics * fabric_.host.devices + fabric_.host.nics[port % nics]};
 }
 
-NextHops::Place NextHops::after(Place place, LinkId link) const {
-  const Link& over = fabric_.links[link.index()];
-  return {.device = over.to, .descending = place.descending || !climbs(over)};
+void NextHops::add_bundle(std::uint32_t bundle, DeviceId from, bool descending, std::vector<Step>& steps) const {
+  for (const LinkId id : fabric_.bundles[bundle].links) {
+    const Link& link = fabric_.links[id.index()];
+    if (works(id) && link.from == from) steps.push_back({id, {.device = link.to, .descending = descending}});
+  }
 }
 
-void NextHops::add_usable(std::uint32_t bundle, DeviceId from, std::vector<LinkId>& links) const {
-  for (const LinkId id : fabric_.bundles[bundle].links)
-    if (usable_[id.index()] && fabric_.links[id.index()].from == from) links.push_back(id);
-}
-
-void NextHops::find(Place place, std::uint32_t to_port, std::vector<LinkId>& links) {
-  links.clear();
+void NextHops::find(Place place, std::uint32_t to_port, std::vector<Step>& steps) {
+  steps.clear();
   const Port& to = fabric_.ports[to_port];
-  const DeviceId last = leaf_of(to_port);
-  const Distances& d = distances(to.leaf);
+  Towards& towards = by_leaf_[to.leaf];
+  if (towards.down.empty()) search(to.leaf, towards);
   if (place.device.index() < first_switch_) {  // a NIC: on to its leaf, if that has a way
-    const Port& from = fabric_.ports[std::size_t{fabric_.devices[place.device.index()].node} * fabric_.nics_per_node() +
-                                     fabric_.devices[place.device.index()].index];
-    if (d.any[switch_of(fabric_.leaves[from.leaf].device)] != kUnreached) add_usable(from.up, place.device, links);
+    const Device& nic = fabric_.devices[place.device.index()];
+    const Port& from = fabric_.ports[std::size_t{nic.node} * fabric_.nics_per_node() + nic.index];
+    const std::size_t leaf = fabric_.leaves[from.leaf].device.index() - first_switch_;
+    if (any(towards, leaf) < kNever) add_bundle(from.up, place.device, false, steps);
     return;
   }
-  if (place.device == last) {
-    add_usable(to.down, place.device, links);
+  const std::size_t s = place.device.index() - first_switch_;
+  if (towards.down[s] == 0) {
+    add_bundle(to.down, place.device, true, steps);
     return;
   }
-  const std::size_t s = switch_of(place.device);
-  const int left = place.descending ? d.down[s] : d.any[s];
-  if (left == kUnreached) return;
-  for (std::uint32_t i = out_begin_[s]; i < out_begin_[s + 1]; ++i) {
-    const Link& link = fabric_.links[out_[i].index()];
-    if (!usable_[out_[i].index()]) continue;
-    const bool up = climbs(link);
-    if (up && place.descending) continue;
-    const std::size_t t = switch_of(link.to);
-    if ((up ? d.any[t] : d.down[t]) + 1 == left) links.push_back(out_[i]);
-  }
-}
-
-const NextHops::Distances& NextHops::distances(std::uint32_t leaf) {
-  Distances& d = by_leaf_[leaf];
-  if (d.any.empty()) d = search(fabric_.leaves[leaf].device);
-  return d;
-}
-
-// Equation (1): backwards from the leaf over links that do not climb, then over those that do.
-NextHops::Distances NextHops::search(DeviceId leaf) const {
-  const std::size_t switches = out_begin_.size() - 1;
-  Distances d{.down = std::vector<std::uint8_t>(switches, kUnreached), .any = {}};
-  std::vector<std::vector<std::uint32_t>> level(1);  // switches by down(s), later by any(s)
-  d.down[switch_of(leaf)] = 0;
-  level[0].push_back(static_cast<std::uint32_t>(switch_of(leaf)));
-  const auto relax = [&](std::vector<std::uint8_t>& distance, bool climbing) {
-    for (std::size_t l = 0; l < level.size(); ++l) {
-      for (std::size_t n = 0; n < level[l].size(); ++n) {
-        const std::uint32_t s = level[l][n];
-        if (distance[s] != l) continue;  // came nearer since
-        for (std::uint32_t i = in_begin_[s]; i < in_begin_[s + 1]; ++i) {
-          const Link& link = fabric_.links[in_[i].index()];
-          if (!usable_[in_[i].index()] || climbs(link) != climbing) continue;
-          const std::size_t t = switch_of(link.from);
-          if (distance[t] <= l + 1) continue;
-          SIM_CHECK(l + 1 < kUnreached, l);
-          distance[t] = static_cast<std::uint8_t>(l + 1);
-          if (level.size() == l + 1) level.emplace_back();
-          level[l + 1].push_back(static_cast<std::uint32_t>(t));
-        }
-      }
+  const int down = towards.down[s] == kUnreached ? kNever : towards.down[s];
+  int left = down;
+  if (!place.descending && down >= towards.least[tier_[s]]) {
+    for (const Hop& hop : up_.of(s)) {
+      if (!works(hop.link)) continue;
+      const int over = 1 + any(towards, hop.other);
+      if (over > left || over >= kNever) continue;
+      if (over < left) steps.clear();
+      left = over;
+      steps.push_back({hop.link, {.device = device_of(hop.other)}});
     }
-  };
-  relax(d.down, false);
-  d.any = d.down;
-  relax(d.any, true);
-  return d;
+  }
+  if (down != left || left >= kNever) return;
+  for (const Hop& hop : on_.of(s))
+    if (towards.down[hop.other] + 1 == down && works(hop.link)) steps.push_back({hop.link, {.device = device_of(hop.other), .descending = true}});
+}
+
+// Equation (1), its second part.
+int NextHops::any(const Towards& towards, std::size_t s) const {
+  const int least = towards.least[tier_[s]];
+  int best = towards.down[s] == kUnreached ? kNever : towards.down[s];
+  if (best <= least) return best;
+  for (const Hop& hop : up_.of(s)) {
+    if (!works(hop.link)) continue;
+    best = std::min(best, 1 + any(towards, hop.other));
+    if (best == least) break;
+  }
+  return best;
+}
+
+// Equation (1), its first part: backwards over links that do not climb.
+void NextHops::search(std::uint32_t leaf, Towards& towards) const {
+  towards.down.assign(tier_.size(), kUnreached);
+  std::vector<std::uint32_t> reached{static_cast<std::uint32_t>(fabric_.leaves[leaf].device.index() - first_switch_)};
+  towards.down[reached[0]] = 0;
+  std::array<int, kTiers> lowest;
+  lowest.fill(kNever);
+  for (std::size_t n = 0; n < reached.size(); ++n) {
+    const std::uint32_t s = reached[n];
+    const int links = towards.down[s];
+    lowest[tier_[s]] = std::min(lowest[tier_[s]], links);
+    for (const Hop& hop : from_above_.of(s)) {
+      if (towards.down[hop.other] != kUnreached || !works(hop.link)) continue;
+      SIM_CHECK(links + 1 < kUnreached, links);
+      towards.down[hop.other] = static_cast<std::uint8_t>(links + 1);
+      reached.push_back(hop.other);
+    }
+  }
+  towards.least.fill(kNever);
+  for (int t = kTiers - 1; t-- > 0;) towards.least[t] = std::min(1 + lowest[t + 1], towards.least[t + 1]);
 }
 
 }  // namespace stepcast::topology

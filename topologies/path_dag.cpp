@@ -14,16 +14,15 @@ PathDag build_dag(NextHops& hops, std::uint32_t from_port, std::uint32_t to_port
   PathDag dag;
   dag.places.push_back(hops.source(from_port));
   std::unordered_map<std::uint64_t, std::uint32_t> known;  // lookup only
-  std::vector<LinkId> links;
+  std::vector<NextHops::Step> steps;
   for (std::uint32_t p = 0; p < dag.places.size(); ++p) {
     const NextHops::Place place = dag.places[p];
     if (p > 0 && hops.arrived(place, to_port)) {
       dag.end = p;
       continue;
     }
-    hops.find(place, to_port, links);
-    for (const LinkId link : links) {
-      const NextHops::Place next = hops.after(place, link);
+    hops.find(place, to_port, steps);
+    for (const auto& [link, next] : steps) {
       const std::uint64_t key = std::uint64_t{next.device.value()} * 2 + (next.descending ? 1 : 0);
       const auto [it, is_new] = known.try_emplace(key, static_cast<std::uint32_t>(dag.places.size()));
       if (is_new) dag.places.push_back(next);

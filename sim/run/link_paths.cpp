@@ -29,11 +29,11 @@ LinkPaths::LinkPaths(const topology::Fabric& fabric, const PathRules& rules)
     : fabric_{fabric},
       rules_{rules},
       slots_{fabric, rules.by_link()},
-      hops_{fabric},
       fraction_(slots_.size(), 1.0),
       first_switch_{std::size_t{fabric.nodes} * fabric.host.devices},
       port_draw_{Rng{rules.seed, "source-port"}.next()} {
   if (!rules.by_link()) return;
+  hops_.emplace(fabric);
   load_.assign(slots_.size(), 0);
   for (std::size_t s = first_switch_; s < fabric.devices.size(); ++s) {
     const int tier = static_cast<int>(fabric.devices[s].kind) - static_cast<int>(topology::DeviceKind::kLeaf);
@@ -72,7 +72,7 @@ void LinkPaths::add(const Connection& connection, double weight, std::uint64_t m
 }
 
 void LinkPaths::spread(const Connection& connection, double weight, std::vector<BundleUse>& uses) {
-  const topology::PathDag dag = topology::build_dag(hops_, connection.from_port, connection.to_port);
+  const topology::PathDag dag = topology::build_dag(*hops_, connection.from_port, connection.to_port);
   if (!dag.reaches()) refuse(connection);
   for (const topology::LinkShare& share : topology::even_shares(dag)) uses.push_back({slots_.of(share.link), weight * share.share});
 }
@@ -90,13 +90,13 @@ void LinkPaths::follow(const Connection& connection, std::uint32_t qp, double we
       .destination_qp = remote};
   const network::HashKey key{header, hashes_qp(rules_.policy) ? network::HashFields::kFiveTupleAndQp : network::HashFields::kFiveTuple};
   path_.clear();
-  topology::NextHops::Place place = hops_.source(connection.from_port);
-  while (path_.empty() || !hops_.arrived(place, connection.to_port)) {
-    hops_.find(place, connection.to_port, candidates_);
+  topology::NextHops::Place place = hops_->source(connection.from_port);
+  while (path_.empty() || !hops_->arrived(place, connection.to_port)) {
+    hops_->find(place, connection.to_port, candidates_);
     if (candidates_.empty()) refuse(connection);
-    const LinkId link = candidates_[candidates_.size() == 1 ? 0 : choose(place, connection, key)];
-    path_.push_back(link);
-    place = hops_.after(place, link);
+    const topology::NextHops::Step step = candidates_[candidates_.size() == 1 ? 0 : choose(place, connection, key)];
+    path_.push_back(step.link);
+    place = step.to;
   }
   if (network::follows_load(rules_.policy))
     for (const LinkId link : path_) put(slots_.of(link), weight);
@@ -108,7 +108,7 @@ std::size_t LinkPaths::choose(const topology::NextHops::Place& place, const Conn
   if (rules_.policy == PathPolicy::kPinned) return network::pinned_choice(position_[connection.to_port], candidates_.size());
   if (!network::follows_load(rules_.policy)) return network::hashed_choice(how, key, candidates_.size());
   loads_.clear();
-  for (const LinkId link : candidates_) loads_.push_back(relative_load(slots_.of(link)));
+  for (const auto& [link, to] : candidates_) loads_.push_back(relative_load(slots_.of(link)));
   return network::least_loaded(loads_, network::hash(how.function, key, how.seed));
 }
 
@@ -116,11 +116,11 @@ void LinkPaths::plan(const Connection& connection, std::uint32_t qp, double weig
   const PlanKey key{connection.from_port, connection.to_port, (connection.local_qp + qp) & network::kQpMask};
   if (const auto known = plans_.find(key); known != plans_.end()) {
     path_ = known->second;
-    const bool works = std::all_of(path_.begin(), path_.end(), [&](LinkId link) { return hops_.usable(link); });
+    const bool works = std::all_of(path_.begin(), path_.end(), [&](LinkId link) { return hops_->usable(link); });
     if (!works) follow(connection, qp, weight);  // until the planner's next round
     return;
   }
-  const topology::PathDag dag = topology::build_dag(hops_, connection.from_port, connection.to_port);
+  const topology::PathDag dag = topology::build_dag(*hops_, connection.from_port, connection.to_port);
   if (!dag.reaches()) refuse(connection);
   path_ = topology::widest_path(dag, [&](LinkId link) {
     const std::uint32_t slot = slots_.of(link);
@@ -164,13 +164,13 @@ void LinkPaths::apply(const topology::LinkChange& change, std::vector<std::uint3
   for (const LinkId link : change.links) {
     const std::uint32_t slot = slots_.of(link);
     fraction_[slot] = change.fraction;
-    hops_.set_usable(link, change.fraction > 0.0);
+    hops_->set_usable(link, change.fraction > 0.0);
     slots.push_back(slot);
   }
 }
 
 void LinkPaths::refuse(const Connection& connection) const {
-  const auto nic = [&](std::uint32_t port) { return fabric_.devices[hops_.source(port).device.index()].name; };
+  const auto nic = [&](std::uint32_t port) { return fabric_.devices[hops_->source(port).device.index()].name; };
   throw UserError{Diagnostic{.where = {},
                              .path = "cluster.fabric.failures",
                              .problem = fmt::format("no path is left from {} to {}", nic(connection.from_port), nic(connection.to_port)),

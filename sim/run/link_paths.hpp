@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -79,7 +80,7 @@ class LinkPaths {
   const topology::Fabric& fabric_;
   const PathRules& rules_;
   topology::LinkSlots slots_;
-  topology::NextHops hops_;
+  std::optional<topology::NextHops> hops_;   // none where bundles do
   std::vector<double> fraction_;             // by slot: of the capacity that works
   std::vector<std::int64_t> load_;           // by slot, in units of kUnit
   std::vector<network::SwitchHash> hash_;    // by switch
@@ -89,7 +90,7 @@ class LinkPaths {
   Placed placed_;
   std::map<PlanKey, std::vector<LinkId>> plans_;
   std::vector<PlanKey> new_plans_;
-  std::vector<LinkId> candidates_;           // scratch
+  std::vector<topology::NextHops::Step> candidates_;  // scratch
   std::vector<LinkId> path_;
   std::vector<std::int64_t> loads_;
 };

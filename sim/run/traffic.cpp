@@ -223,7 +223,8 @@ TrafficOwner owner_of_collective(std::uint32_t communicator, collective::Algorit
 }
 
 TrafficOwner owner_of_messages(const GroupTable& groups, std::int32_t from_stage, std::int32_t to_stage) {
-  return {(groups.size() + static_cast<std::uint64_t>(from_stage < to_stage ? 0 : 1)) * 4 + 3};
+  constexpr std::uint64_t kStages = 4096;
+  return {(groups.size() + static_cast<std::uint64_t>(from_stage) * kStages + static_cast<std::uint64_t>(to_stage)) * 4 + 3};
 }
 
 UseBuilder::UseBuilder(const Machine& machine, LinkPaths& paths)

@@ -7,6 +7,7 @@
 #include "sim/base/random.hpp"
 #include "tests/support/topology_hardware.hpp"
 #include "topologies/bisection.hpp"
+#include "topologies/path_dag.hpp"
 #include "topologies/routing.hpp"
 #include "topologies/spread.hpp"
 
@@ -166,6 +167,73 @@ TEST_CASE("topology: bisection agrees with maximum flow") {
     CHECK(cut->capacity.si() == doctest::Approx(bisection_by_max_flow(sample.fabric).si()).epsilon(1e-6));
     CHECK(cut->fraction() <= 1.0 + 1e-12);
   }
+}
+
+// Every hop's even choice among the next hops of single links adds up to what the router puts on bundles.
+TEST_CASE("next hops: even spreading over single links is the router's") {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    CAPTURE(seed);
+    const Sample sample = random_sample(seed);
+    const Fabric& fabric = sample.fabric;
+    CAPTURE(fabric.name);
+    const Router router{fabric};
+    NextHops hops{fabric};
+    Rng rng{seed, "pair of next hops"};
+    for (int pair = 0; pair < 20; ++pair) {
+      const auto a = static_cast<std::uint32_t>(rng.below(fabric.gpus.size()));
+      const auto b = static_cast<std::uint32_t>(rng.below(fabric.gpus.size()));
+      std::vector<double> share(fabric.bundles.size(), 0.0);
+      const Router::Crossing crossing = router.crossing(a, b);
+      for (const Path::Share& part : crossing.inside) share[part.bundle] += part.share;
+      for (const Router::Crossing::Way& way : crossing.ways) {
+        for (const LinkShare& part : even_shares(build_dag(hops, way.from_port, way.to_port)))
+          share[fabric.links[part.link.index()].bundle] += part.share * way.weight;
+      }
+      for (const Path::Share& part : router.path(a, b).shares) share[part.bundle] -= part.share;
+      for (std::size_t bundle = 0; bundle < share.size(); ++bundle) CHECK(std::abs(share[bundle]) < 1e-12);
+    }
+  }
+}
+
+// With links gone: the graph search on what is left agrees wherever its shortest paths do not climb twice.
+TEST_CASE("next hops: survivors as graph search finds them") {
+  int compared = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    CAPTURE(seed);
+    const Sample sample = random_sample(seed);
+    const Fabric& fabric = sample.fabric;
+    CAPTURE(fabric.name);
+    NextHops hops{fabric};
+    Rng rng{seed, "failed links"};
+    std::vector<Link> left;
+    std::vector<LinkId> id_of;
+    for (std::uint32_t id = 0; id < fabric.links.size(); ++id) {
+      const bool fails = fabric.links[id].kind == LinkKind::kNetwork && rng.below(12) == 0;
+      if (fails) hops.set_usable(LinkId{id}, false);
+      if (fails || fabric.links[id].kind != LinkKind::kNetwork) continue;
+      left.push_back(fabric.links[id]);
+      id_of.push_back(LinkId{id});
+    }
+    for (int pair = 0; pair < 10; ++pair) {
+      const auto a = static_cast<std::uint32_t>(rng.below(fabric.ports.size()));
+      const auto b = static_cast<std::uint32_t>(rng.below(fabric.ports.size()));
+      if (a == b) continue;
+      const PathDag dag = build_dag(hops, a, b);
+      const auto spread = spread_evenly(fabric, fabric.devices.size(), left, LinkSet::kNotNvlink, hops.source(a).device, hops.source(b).device);
+      if (dag.reaches()) REQUIRE(spread.has_value());
+      if (!dag.reaches()) continue;
+      std::vector<double> share(fabric.links.size(), 0.0);
+      for (std::size_t l = 0; l < left.size(); ++l) share[id_of[l].index()] += spread->link_share[l];
+      double links = 0.0;
+      for (const LinkShare& part : even_shares(dag)) links += part.share;
+      CHECK(links > spread->links - 1e-9);  // never shorter than the shortest
+      if (links > spread->links + 0.5) continue;
+      ++compared;
+      for (const LinkShare& part : even_shares(dag)) share[part.link.index()] -= part.share;
+      for (const double rest : share) CHECK(std::abs(rest) < 1e-12);
+    }
+  }
+  CHECK(compared > 300);
 }
 
 TEST_SUITE_END();

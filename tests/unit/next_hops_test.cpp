@@ -21,6 +21,12 @@ Fabric small(const char* preset, std::int64_t nodes) {
   return build_fabric(nvswitch_box(), cluster);
 }
 
+std::vector<std::string> names(const Fabric& fabric, const std::vector<NextHops::Step>& steps) {
+  std::vector<std::string> list;
+  for (const NextHops::Step& step : steps) list.push_back(fabric.devices[step.to.device.index()].name);
+  return list;
+}
+
 std::vector<std::string> names(const Fabric& fabric, const std::vector<LinkId>& links) {
   std::vector<std::string> list;
   for (const LinkId link : links) list.push_back(fabric.devices[fabric.links[link.index()].to.index()].name);
@@ -49,10 +55,10 @@ TEST_SUITE_BEGIN("unit");
 TEST_CASE("next hops: two tiers, and one spine fewer") {
   const Fabric fabric = small("clos", 8);
   NextHops hops{fabric};
-  std::vector<LinkId> links;
+  std::vector<NextHops::Step> links;
   hops.find(hops.source(0), 5, links);
   CHECK(names(fabric, links) == Names{"leaf0"});
-  const NextHops::Place leaf = hops.after(hops.source(0), links[0]);
+  const NextHops::Place leaf = links[0].to;
   hops.find(leaf, 5, links);
   CHECK(names(fabric, links) == Names{"spine0", "spine1", "spine2", "spine3"});
   hops.find(leaf, 2, links);  // below the same leaf
@@ -72,7 +78,7 @@ TEST_CASE("next hops: two tiers, and one spine fewer") {
 TEST_CASE("next hops: nobody climbs twice") {
   const Fabric fabric = small("clos", 8);
   NextHops hops{fabric};
-  std::vector<LinkId> links;
+  std::vector<NextHops::Step> links;
   for (const char* spine : {"spine0", "spine1", "spine2", "spine3"}) {
     if (std::string_view{spine} != "spine3") hops.set_usable(link_between(fabric, "leaf0", spine), false);
     if (std::string_view{spine} == "spine3") hops.set_usable(link_between(fabric, spine, "leaf1"), false);
@@ -87,7 +93,7 @@ TEST_CASE("next hops: nobody climbs twice") {
 TEST_CASE("next hops: three tiers, failures at each") {
   const Fabric fabric = small("clos-3tier", 16);
   NextHops hops{fabric};
-  std::vector<LinkId> links;
+  std::vector<NextHops::Step> links;
   const std::uint32_t far = 12;  // node 12: pod 1, leaf3
   PathDag dag = build_dag(hops, 0, far);
   REQUIRE(dag.reaches());
