@@ -197,14 +197,77 @@ TEST_CASE("run: a link that slows down during the step") {
 TEST_CASE("run: spines that fail during the step, policies that go round evenly") {
   const run::testing::TestCluster cluster{8, "clos"};
   const double start = run_with(cluster, {}).step.seconds() - 7.0 / 48;
-  for (const PathPolicy policy : {PathPolicy::kIdeal, PathPolicy::kPinned, PathPolicy::kAdaptive}) {
+  for (const PathPolicy policy : {PathPolicy::kIdeal, PathPolicy::kPinned, PathPolicy::kAdaptive, PathPolicy::kFlowlet}) {
     CAPTURE(static_cast<int>(policy));
-    PathRules rules{.policy = policy};
+    PathRules rules{.policy = policy, .flowlet_gap = Duration::microseconds(3'600'000'000)};
     for (int spine = 2; spine < 32; ++spine) {
       rules.changes.push_back(fails(cluster.fabric(), ("spine" + std::to_string(spine)).c_str(), Duration::microseconds(50000)));
     }
     CHECK(run_with(cluster, rules).step.seconds() == doctest::Approx(0.05 + (7.0 - 48 * (0.05 - start)) / 12));
   }
+}
+
+namespace {
+
+// Two hosts below each of two leaves, one GPU and one card each, two spines. Stage 0 (GPUs 0 and 1) sends twice to stage 1
+// (GPUs 2 and 3), 1 GB each time; before the second time GPU 0 is `idle` later than its first transfer's end.
+struct Pair {
+  topology::Fabric fabric = [] {
+    scenario::Cluster cluster = topology::test::cluster_of(4, "clos");
+    cluster.fabric->nics_per_node = 1;
+    cluster.fabric->leaf_ports = 2;
+    topology::ClusterHardware box = topology::test::nvswitch_box();
+    box.gpus_per_node = 1;
+    return topology::build_fabric(box, cluster);
+  }();
+  topology::Router router{fabric};
+  gpu::GpuModel gpu{gpu::testing::round_gpu()};
+
+  [[nodiscard]] double step_s(const PathRules& rules, double idle_ms) const {
+    plan::Plan plan;
+    plan.name = "pair";
+    plan.degrees[plan::Axis::kPipeline] = 2;
+    plan.degrees[plan::Axis::kData] = 2;
+    plan::ProgramBuilder first{"stage 0"};
+    const auto send = first.stream(plan::StreamKind::kCommunication, "pp.send");
+    const auto work = first.stream(plan::StreamKind::kCompute, "compute");
+    first.send(send, "send 1", 1, Bytes{1'000'000'000});
+    first.order(send, work);
+    first.compute(work, "think", run::testing::milliseconds_of_work(idle_ms));
+    first.order(work, send);
+    first.send(send, "send 2", 1, Bytes{1'000'000'000});
+    plan::ProgramBuilder second{"stage 1"};
+    const auto receive = second.stream(plan::StreamKind::kCommunication, "pp.recv");
+    const auto rest = second.stream(plan::StreamKind::kCompute, "compute");
+    second.recv(receive, "recv 1", 0, Bytes{1'000'000'000});
+    second.recv(receive, "recv 2", 0, Bytes{1'000'000'000});
+    second.order(receive, rest);
+    second.compute(rest, "end", run::testing::milliseconds_of_work(1));
+    plan.programs.push_back(std::move(first).finish());
+    plan.programs.push_back(std::move(second).finish());
+    plan.program_of_stage = {plan::ProgramId{0u}, plan::ProgramId{1u}};
+    const Machine machine{.fabric = fabric, .router = router, .gpu = gpu, .collectives = {}, .forced_algorithm = std::nullopt,
+                          .communicator_bytes = Bytes{0}, .communication_launch = Duration{}, .paths = rules};
+    return simulate(plan, machine, {}).step.seconds();
+  }
+};
+
+}  // namespace
+
+// spine1 is down until 25 ms, so both first transfers (20.8 ms alone) share spine0 until then. At 25 ms it is repaired:
+// nothing moves, since no path is broken, and both end at 41.7 ms. The second transfers follow after `idle` of work:
+// a gap longer than 256 us lets them spread (20.8 ms), a shorter one keeps both on spine0 (41.7 ms).
+TEST_CASE("run: a flowlet moves only after an idle gap") {
+  const Pair pair;
+  PathRules rules{.policy = PathPolicy::kFlowlet, .flowlet_gap = Duration::microseconds(256)};
+  rules.changes = {fails(pair.fabric, "spine1"), fails(pair.fabric, "spine1", Duration::microseconds(25'000), 1.0)};
+  const double transfer = 1e9 / 48e9;
+  const double moved = pair.step_s(rules, 1.0);
+  CHECK(moved == doctest::Approx(3 * transfer + 0.002).epsilon(0.01));
+  const double kept = pair.step_s(rules, 0.1);
+  CHECK(kept == doctest::Approx(4 * transfer + 0.0011).epsilon(0.01));
+  rules.policy = PathPolicy::kAdaptive;
+  CHECK(pair.step_s(rules, 0.1) == doctest::Approx(3 * transfer + 0.0011).epsilon(0.01));
 }
 
 // Failing after the step has ended changes nothing and keeps nothing waiting.
