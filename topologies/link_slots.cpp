@@ -30,10 +30,24 @@ std::uint32_t LinkSlots::of(LinkId link) const {
   return bundle;
 }
 
-std::string LinkSlots::name(std::uint32_t slot) const {
+const Link& LinkSlots::link(std::uint32_t slot) const {
   const bool whole = slot < fabric_.bundles.size();
   const LinkId first = whole ? fabric_.bundles[slot].links.front() : own_[slot - fabric_.bundles.size()];
-  const Link& link = fabric_.links[first.index()];
+  return fabric_.links[first.index()];
+}
+
+std::pair<DeviceKind, DeviceKind> LinkSlots::kinds(std::uint32_t slot) const {
+  const Link& of = link(slot);
+  return {fabric_.devices[of.from.index()].kind, fabric_.devices[of.to.index()].kind};
+}
+
+bool LinkSlots::carries(std::uint32_t slot) const {
+  return slot_.empty() || slot >= fabric_.bundles.size() || fabric_.bundles[slot].links.size() == 1;
+}
+
+std::string LinkSlots::name(std::uint32_t slot) const {
+  const bool whole = slot < fabric_.bundles.size();
+  const Link& link = this->link(slot);
   std::string name = fmt::format("{} -> {}", fabric_.devices[link.from.index()].name, fabric_.devices[link.to.index()].name);
   if (whole && fabric_.bundles[slot].links.size() > 1) name += fmt::format(" (x{})", fabric_.bundles[slot].links.size());
   return name;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "topologies/fabric.hpp"
@@ -21,6 +22,12 @@ class LinkSlots {
   [[nodiscard]] double capacity(std::uint32_t slot) const;  // [B/s] of the intact fabric
   // Requires: single links, or the link is alone in its bundle.
   [[nodiscard]] std::uint32_t of(LinkId link) const;
+  // The slot's link, or the first of its bundle.
+  [[nodiscard]] const Link& link(std::uint32_t slot) const;
+  // Of the devices it leads from and to.
+  [[nodiscard]] std::pair<DeviceKind, DeviceKind> kinds(std::uint32_t slot) const;
+  // False for the bundles whose links have slots of their own.
+  [[nodiscard]] bool carries(std::uint32_t slot) const;
   // "leaf0 -> spine3", or "leaf0 -> spine0 (x32)" for a bundle.
   [[nodiscard]] std::string name(std::uint32_t slot) const;
 

@@ -4,8 +4,14 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
 #include "app/connection_matrix.hpp"
+#include "app/flow_report.hpp"
+#include "app/hardware_shelf.hpp"
+#include "app/load_picture.hpp"
 #include "app/replay.hpp"
+#include "app/routing_choice.hpp"
+#include "app/traffic_file.hpp"
 #include "sim/base/diagnostic.hpp"
+#include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
 
 namespace stepcast::app {
@@ -34,6 +40,10 @@ OptionList network_options() {
       ("runs", po::value<std::int64_t>()->value_name("N"), "runs to average, each with the next seed (default 3)")
       ("quantum", po::value<std::int64_t>()->value_name("N"), "packets that move as one (default 1): N times faster, less exact")
       ("matrix", po::value<std::string>()->value_name("M.cm"), "which flows wait for which, instead of recorded start times");
+  options.add_options()
+      ("set", po::value<std::vector<std::string>>()->value_name("KEY=VALUE"), "change one key of FILE; may be repeated")
+      ("csv", po::value<std::string>()->value_name("FILE"), "write a row for each flow of FILE.yaml: when it started and ended")
+      ("svg", po::value<std::string>()->value_name("FILE"), "draw the links by how busy they were");
   add_output_options(options);
   return options;
 }
@@ -78,15 +88,43 @@ Status replay_recorded(const Invocation& invocation) {
   return Status::kDone;
 }
 
-Status run_network(const Invocation& invocation, Session&) { return replay_recorded(invocation); }
+// Flows on the cluster of a file, by its routing.
+Status run_traffic(const Invocation& invocation, Session& session) {
+  const TrafficFile file = load_traffic_file(invocation.operands[0], invocation.list("set"));
+  const topology::ClusterHardware hardware = pick_hardware(load_catalogue(session.data), file.loaded);
+  const topology::Fabric fabric = lay_fabric(hardware, file.loaded);
+  const std::vector<run::FlowSpec> flows = flows_of(file, static_cast<std::uint32_t>(fabric.gpus.size()));
+  const run::PathRules rules = pick_paths(file.loaded, fabric);
+  run::LinkPaths paths{fabric, rules};
+  const run::FlowRunResult result = run::run_flows(topology::Router{fabric}, paths, flows);
+  FlowReport report = make_report(flows, result, paths.slots());
+  report.name = file.loaded.scenario.name;
+  report.fabric = fabric.name;
+  report.routing = routing_text(file.loaded.scenario.cluster);
+  write_json(invocation, to_json(report));
+  if (const auto csv = invocation.text("csv")) write_file(*csv, to_csv(flows, result));
+  if (const auto svg = invocation.text("svg")) write_file(*svg, draw_loads(report.name, paths.slots(), result.carried, report.makespan_s));
+  print_text(invocation, to_text(report, session.terminal));
+  return Status::kDone;
+}
+
+Status run_network(const Invocation& invocation, Session& session) {
+  const bool recorded = invocation.has("replay") || invocation.has("topology");
+  if (recorded != invocation.operands.empty()) {
+    throw UserError(Diagnostic{.path = "stepcast network", .problem = recorded ? "a file and --replay exclude each other" : "no flows",
+                               .expected = "FILE.yaml, or --replay FCT.csv --topology T.topo"});
+  }
+  return recorded ? replay_recorded(invocation) : run_traffic(invocation, session);
+}
 
 }  // namespace
 
 Command network_command() {
   return {.name = "network",
           .summary = "flows alone on a fabric: recorded completion times beside simulated ones",
-          .operands = {},
-          .details = "Replays flows of a packet-level recording on the paths that they took and prints mean, p99 and makespan, "
+          .operands = {.usage = "[FILE.yaml]", .min = 0, .max = 1},
+          .details = "FILE has a cluster: section as a scenario has, and the flows in traffic:. "
+                     "Replays flows of a packet-level recording on the paths that they took and prints mean, p99 and makespan, "
                      "simulated and recorded, and the error of single flows.",
           .options = network_options(),
           .run = run_network};

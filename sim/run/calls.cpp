@@ -5,7 +5,7 @@
 namespace stepcast::run {
 
 CallTable::CallTable(const Machine& machine, const CompiledPlan& compiled, const GroupTable& groups, LinkPaths& paths)
-    : machine_{machine}, compiled_{compiled}, groups_{groups}, paths_{paths}, uses_{machine, paths} {}
+    : machine_{machine}, compiled_{compiled}, groups_{groups}, paths_{paths}, uses_{machine.router, paths} {}
 
 double CallTable::alone(std::uint32_t communicator, collective::Algorithm algorithm) {
   const std::vector<collective::Edge> edges = collective::edges_of(algorithm, groups_.members_on_hosts(communicator));

@@ -47,7 +47,7 @@ Interpreter::Interpreter(const plan::Plan& plan, const Machine& machine, const C
       folded_{folded},
       recorder_{recorder},
       network_{engine_, *this, link_capacities(paths, folded)},
-      uses_{machine, paths},
+      uses_{machine.router, paths},
       expected_(groups.size(), 0),
       open_meetings_(groups.size()) {
   if (folded_ != nullptr) {

@@ -51,7 +51,7 @@ class Folder {
  public:
   Folder(const plan::Plan& plan, const Machine& machine, const CompiledPlan& compiled, const GroupTable& groups,
          CallTable& calls, LinkPaths& paths)
-      : plan_{plan}, compiled_{compiled}, groups_{groups}, calls_{calls}, paths_{paths}, builder_{machine, paths} {}
+      : plan_{plan}, compiled_{compiled}, groups_{groups}, calls_{calls}, paths_{paths}, builder_{machine.router, paths} {}
 
   FoldAttempt run() {
     collect_collectives();
@@ -227,8 +227,8 @@ TrafficOwner owner_of_messages(const GroupTable& groups, std::int32_t from_stage
   return {(groups.size() + static_cast<std::uint64_t>(from_stage) * kStages + static_cast<std::uint64_t>(to_stage)) * 4 + 3};
 }
 
-UseBuilder::UseBuilder(const Machine& machine, LinkPaths& paths)
-    : machine_{machine}, paths_{paths}, load_(paths.slots().size(), 0.0) {}
+UseBuilder::UseBuilder(const topology::Router& router, LinkPaths& paths)
+    : router_{router}, paths_{paths}, load_(paths.slots().size(), 0.0) {}
 
 void UseBuilder::add(std::uint32_t slot, double load) {
   if (load_[slot] == 0.0) touched_.push_back(slot);
@@ -236,7 +236,7 @@ void UseBuilder::add(std::uint32_t slot, double load) {
 }
 
 void UseBuilder::add_by_link(const collective::Edge& edge, TrafficOwner owner, std::uint64_t messages) {
-  const topology::Router::Crossing crossing = machine_.router.crossing(edge.from, edge.to);
+  const topology::Router::Crossing crossing = router_.crossing(edge.from, edge.to);
   for (const topology::Path::Share& share : crossing.inside) add(share.bundle, edge.share * share.share);
   for (const topology::Router::Crossing::Way& way : crossing.ways) {
     const Connection connection{.from_port = way.from_port,
@@ -256,7 +256,7 @@ std::vector<BundleUse> UseBuilder::build(std::span<const collective::Edge> edges
       add_by_link(edge, owner, messages);
       continue;
     }
-    for (const topology::Path::Share& share : machine_.router.path(edge.from, edge.to).shares) add(share.bundle, edge.share * share.share);
+    for (const topology::Path::Share& share : router_.path(edge.from, edge.to).shares) add(share.bundle, edge.share * share.share);
   }
   std::sort(touched_.begin(), touched_.end());
   std::vector<BundleUse> uses;

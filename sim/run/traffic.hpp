@@ -43,7 +43,7 @@ TrafficOwner owner_of_messages(const GroupTable& groups, std::int32_t from_stage
 // Adds routed edges up by slot (1). Keeps its scratch space between calls.
 class UseBuilder {
  public:
-  UseBuilder(const Machine& machine, LinkPaths& paths);
+  UseBuilder(const topology::Router& router, LinkPaths& paths);
   // Sorted by slot. `messages`: of the busiest edge's transfer, 0: many.
   // Paths that follow the load are left placed: LinkPaths::take_placed or forget_placed comes next.
   std::vector<BundleUse> build(std::span<const collective::Edge> edges, TrafficOwner owner, std::uint64_t messages = 0);
@@ -54,7 +54,7 @@ class UseBuilder {
   void add(std::uint32_t slot, double load);
   void add_by_link(const collective::Edge& edge, TrafficOwner owner, std::uint64_t messages);
 
-  const Machine& machine_;
+  const topology::Router& router_;
   LinkPaths& paths_;
   std::vector<double> load_;           // by slot
   std::vector<std::uint32_t> touched_;

@@ -1,4 +1,4 @@
-// `stepcast network --replay`: the hand-made case in configs/replay, whose recorded times are the plain
+// `stepcast network`: flows alone; with --replay, the hand-made case in configs/replay, whose recorded times are the plain
 // fluid's worked by hand (unit/fluid_transport_test), and the one clear error for each bad file.
 #include <doctest/doctest.h>
 
@@ -129,7 +129,7 @@ TEST_CASE("network: flows wait for each other as the matrix says") {
 }
 
 TEST_CASE("network: what is missing or unknown on the command line is named") {
-  CHECK(run_stepcast("network").err.find("--replay is missing") != std::string::npos);
+  CHECK(run_stepcast("network").err.find("no flows") != std::string::npos);
   CHECK(run_stepcast("network --replay " + kCase).err.find("--topology is missing") != std::string::npos);
   CHECK(run_stepcast("network --replay " + kCase + " --topology " + kCase).status == 2);
   CHECK(run_stepcast("network --replay none.csv --topology " + kTree).status == 2);
@@ -141,6 +141,75 @@ TEST_CASE("network: what is missing or unknown on the command line is named") {
   for (const char* wrong : {"--runs 0", "--runs -1", "--runs 1001", "--quantum 0", "--quantum 65"}) {
     CHECK(run_stepcast("network --replay " + kCase + " --topology " + kTree + " " + wrong).status == 2);
   }
+}
+
+namespace {
+
+Outcome run_traffic(const std::string& traffic, const std::string& more = "") {
+  const TemporaryDirectory place;
+  const std::string file = (place.path() / "n.yaml").string();
+  std::ofstream(file) << "cluster: {nodes: 4, node: dgx-h100, fabric: {preset: clos, nic: roce-400}}\ntraffic:\n" << traffic;
+  return run_stepcast("network " + file + " --json - " + more);
+}
+
+}  // namespace
+
+// 25 of 32 GPUs of four nodes send 40 MB each to one: its NIC takes them one after the other, in effect. Those on
+// its own node come over NVLink.
+TEST_CASE("network: an incast is as long as the receiver's link takes") {
+  const Outcome outcome = run_traffic("  patterns: [{kind: incast, size: 40 MB}]\n");
+  REQUIRE(outcome.status == 0);
+  const auto json = nlohmann::json::parse(outcome.out);
+  CHECK(json["flows"] == 31);
+  bool found = false;
+  for (const auto& link : json["busiest"]) {
+    if (link["name"] != "leaf0 -> node0/nic0") continue;
+    found = true;
+    CHECK(link["bytes"].get<double>() == doctest::Approx(24 * 40e6));
+    CHECK(link["utilisation"].get<double>() > 0.99);
+  }
+  CHECK(found);
+}
+
+TEST_CASE("network: every shape of traffic, and a row for each flow") {
+  const TemporaryDirectory place;
+  const std::string list = (place.path() / "list.csv").string();
+  std::ofstream(list) << "from,to,size_bytes,start_s\n0,9,1000000,0.001\n";
+  const std::string csv = (place.path() / "flows.csv").string();
+  const std::string svg = (place.path() / "loads.svg").string();
+  const Outcome outcome = run_traffic("  flows: [{from: 0, to: 8, size: 1 MB}]\n  list: " + list +
+                                          "\n  patterns:\n"
+                                          "    - {kind: permutation, size: 1 MB}\n    - {kind: random, size: 1 MB, flows_per_gpu: 3}\n"
+                                          "    - {kind: all-to-all, size: 1 MB, group: 8}\n    - {kind: ring, size: 1 MB, group: 16}\n"
+                                          "    - {kind: shift, size: 1 MB, by: 8}\n",
+                                      "--csv " + csv + " --svg " + svg);
+  REQUIRE(outcome.status == 0);
+  CHECK(nlohmann::json::parse(outcome.out)["flows"] == 1 + 32 + 96 + 4 * 56 + 32 + 32 + 1);
+  std::ifstream rows(csv);
+  std::string line;
+  std::size_t count = 0;
+  while (std::getline(rows, line)) ++count;
+  CHECK(count == 1 + 418);
+  std::ifstream picture(svg);
+  REQUIRE(std::getline(picture, line));
+  CHECK(line.starts_with("<svg"));
+}
+
+TEST_CASE("network: one clear error for each mistake in the traffic") {
+  const auto refused = [](const std::string& traffic, const char* what) {
+    CAPTURE(traffic);
+    const Outcome outcome = run_traffic(traffic);
+    CHECK(outcome.status == 2);
+    CHECK(outcome.err.find(what) != std::string::npos);
+  };
+  refused("  flows: [{from: 0, to: 32, size: 1 MB}]\n", "n.yaml:3:21: error: traffic.flows[0].to: no such GPU");
+  refused("  flows: [{from: 3, to: 3, size: 1 MB}]\n", "a flow from a GPU to itself");
+  refused("  patterns: [{kind: ring, size: 1 MB, group: 5}]\n", "5 does not divide the cluster");
+  refused("  patterns: [{kind: shift, size: 1 MB, by: 64}]\n", "would send to the same GPU");
+  refused("  patterns: [{kind: permutation}]\n", "missing key");
+  refused("  flows: []\n", "no flows");
+  refused("  list: none.csv\n", "none.csv");
+  CHECK(run_stepcast("network").status == 2);
 }
 
 TEST_SUITE_END();

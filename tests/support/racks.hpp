@@ -33,7 +33,7 @@ class Racks {
   void load_rings(LinkPaths& paths, std::span<const std::uint32_t> order, flow::Solver& solver,
                   std::vector<flow::FlowIndex>& rings) const {
     const Machine with = machine();
-    UseBuilder builder{with, paths};
+    UseBuilder builder{with.router, paths};
     for (std::uint32_t slot = 0; slot < paths.slots().size(); ++slot) solver.add_link(paths.capacity(slot));
     for (std::uint32_t place = 0; place < kRackGpus; ++place) {
       std::vector<collective::Member> members;
