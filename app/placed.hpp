@@ -15,7 +15,8 @@ auto placed(const scenario::Positions& where, Call call) {
     return call();
   } catch (const UserError& error) {
     std::vector<Diagnostic> diagnostics(error.diagnostics().begin(), error.diagnostics().end());
-    for (Diagnostic& diagnostic : diagnostics) diagnostic.where = where.of(diagnostic.path);
+    for (Diagnostic& diagnostic : diagnostics)
+      if (diagnostic.where.file.empty()) diagnostic.where = where.of(diagnostic.path);
     throw UserError(diagnostics);
   }
 }

@@ -42,6 +42,25 @@ void add_edge_pair(FlowGraph& graph, std::size_t from, std::size_t to, std::int6
   boost::put(boost::edge_reverse, graph, back, there);
 }
 
+// Maximum flow over the switches, from what the leaves' first halves send to what their second halves take.
+Bandwidth switch_flow(const Fabric& fabric, const std::vector<UpDown>& leaves) {
+  const std::size_t first = std::size_t{fabric.nodes} * fabric.host.devices;
+  const std::size_t source = fabric.devices.size() - first;
+  const std::size_t sink = source + 1;
+  FlowGraph graph(sink + 1);
+  for (const Bundle& bundle : fabric.bundles) {
+    const Link& link = fabric.links[bundle.links.front().index()];
+    if (link.from.index() < first || link.to.index() < first) continue;
+    add_edge_pair(graph, link.from.index() - first, link.to.index() - first, std::llround(bundle.capacity.si()));
+  }
+  for (std::size_t l = 0; l < leaves.size(); ++l) {
+    const std::size_t at = fabric.leaves[l].device.index() - first;
+    if (leaves[l].up > 0.0) add_edge_pair(graph, source, at, std::llround(leaves[l].up));
+    if (leaves[l].down > 0.0) add_edge_pair(graph, at, sink, std::llround(leaves[l].down));
+  }
+  return Bandwidth::from_si(static_cast<double>(boost::push_relabel_max_flow(graph, source, sink)));
+}
+
 }  // namespace
 
 std::optional<Bisection> bisection(const Fabric& fabric) {
@@ -57,6 +76,10 @@ std::optional<Bisection> bisection(const Fabric& fabric) {
     } else {
       leaves[port.leaf].down += fabric.bundles[port.down].capacity.si();
     }
+  }
+  if (fabric.by_search) {
+    result.capacity = switch_flow(fabric, leaves);
+    return result;
   }
   double total = 0.0;
   std::vector<UpDown> groups(fabric.groups.size());

@@ -1,7 +1,8 @@
 // topologies/bisection.hpp — how much the first half of the hosts can send to the second at once.
 // Model    maximum flow from the NICs of the first half to those of the second, over usable capacities.
 //          Leaves, groups of spines and cores form a tree of bundles, so the maximum is found by passing
-//          as much as possible as low as possible (analytic, O(NICs)).
+//          as much as possible as low as possible (analytic, O(NICs)). In a network of any shape: push-relabel
+//          over the switches.
 // Ignores  PCIe and NVLink inside hosts, and changing rails inside hosts; other splits into halves
 // Tests    unit/topology_analysis_test (by hand), property (max-flow on the graph as oracle)
 #pragma once

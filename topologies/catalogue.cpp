@@ -8,6 +8,7 @@
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
 #include "sim/scenario/read.hpp"
+#include "sim/scenario/write.hpp"
 #include "topologies/catalogue_keys.hpp"
 
 namespace stepcast::topology {
@@ -151,8 +152,20 @@ const Gpu& find_gpu(const Catalogue& catalogue, const std::string& name, const s
 const Nic& find_nic(const Catalogue& catalogue, const std::string& name, const std::string& path) { return find(catalogue.nics, name, path, "NIC"); }
 const Node& find_node(const Catalogue& catalogue, const std::string& name, const std::string& path) { return find(catalogue.nodes, name, path, "node"); }
 
+Node read_node(const Catalogue& catalogue, const std::string& file) {
+  Diagnostics diagnostics;
+  Node node = scenario::read_yaml_file<EntryFile<Node>>(file, diagnostics).entry;
+  diagnostics.throw_if_any();
+  node.name = fs::path{file}.stem().string();
+  check_node(file, node, catalogue, diagnostics);
+  diagnostics.throw_if_any();
+  return node;
+}
+
+std::string node_text(const Node& node) { return scenario::print_effective(EntryFile<Node>{.entry = node}); }
+
 ClusterHardware resolve_cluster(const Catalogue& catalogue, const scenario::Cluster& cluster) {
-  const Node& node = find_node(catalogue, cluster.node, "cluster.node");
+  const Node node = scenario::is_node_file(cluster.node) ? read_node(catalogue, cluster.node) : find_node(catalogue, cluster.node, "cluster.node");
   const bool other_nic = cluster.fabric && cluster.fabric->nic;
   return {.gpu = cluster.gpu ? find_gpu(catalogue, *cluster.gpu, "cluster.gpu") : find_gpu(catalogue, node.gpu),
           .node = node,

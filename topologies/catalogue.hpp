@@ -24,6 +24,10 @@ const Gpu& find_gpu(const Catalogue& catalogue, const std::string& name, const s
 const Nic& find_nic(const Catalogue& catalogue, const std::string& name, const std::string& path = "nic");
 const Node& find_node(const Catalogue& catalogue, const std::string& name, const std::string& path = "node");
 
+// A node described in a file of its own, as the catalogue's are; its name is the file's stem. node_text writes one.
+Node read_node(const Catalogue& catalogue, const std::string& file);
+std::string node_text(const Node& node);
+
 // The cluster's node with its GPU and NIC, and the scenario's overrides of these.
 ClusterHardware resolve_cluster(const Catalogue& catalogue, const scenario::Cluster& cluster);
 

@@ -91,6 +91,7 @@ struct Fabric {
   std::vector<Port> ports;       // by node * nics + NIC; empty: no network
   std::vector<Leaf> leaves;
   std::vector<SpineGroup> groups;
+  bool by_search = false;        // a network of any shape (graph_network.hpp): no tree of bundles; groups reach themselves only
   bool network_through_host = false;  // TCP, or no GPUDirect: data bounce through host memory
   bool peer_through_host = false;     // no PCIe peer-to-peer between GPUs
   std::vector<std::string> notes;     // what the generator assumed, for people

@@ -7,6 +7,8 @@
 
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
+#include "topologies/explicit_network.hpp"
+#include "topologies/graph_network.hpp"
 #include "topologies/host_fabric.hpp"
 #include "topologies/network_fabric.hpp"
 
@@ -100,7 +102,7 @@ Fabric build_fabric(const ClusterHardware& hardware, const scenario::Cluster& cl
     refuse("cluster.gpu", fmt::format("{} has no NVLink or xGMI, which {} joins its GPUs with", hardware.gpu.name, hardware.node.name),
            "a GPU with a scale_up rate", hardware.gpu.name);
   }
-  if (nodes > 1 && (!cluster.fabric || cluster.fabric->preset == "none")) {
+  if (nodes > 1 && (!cluster.fabric || (cluster.fabric->preset == "none" && !cluster.fabric->network))) {
     refuse("cluster.fabric", fmt::format("{} nodes without a network", nodes), "a fabric preset, e.g. rail-clos", cluster.fabric ? "none" : "nothing");
   }
   const scenario::Fabric options = cluster.fabric.value_or(scenario::Fabric{.preset = "none"});
@@ -108,14 +110,21 @@ Fabric build_fabric(const ClusterHardware& hardware, const scenario::Cluster& cl
   const std::uint32_t nics = nodes == 1 && wanted_nics == 0 ? 0 : positive("cluster.fabric.nics_per_node", wanted_nics);
   // A wrong preset is refused even where one node does not use it.
   const std::optional<NetworkPlan> plan =
-      options.preset == "none" || nics == 0 ? std::nullopt : std::optional{plan_network(options, hardware.nic, nics)};
+      options.network || options.preset == "none" || nics == 0 ? std::nullopt : std::optional{plan_network(options, hardware.nic, nics)};
 
   Fabric fabric;
-  fabric.name = nodes == 1 ? hardware.node.name : fmt::format("{} x {}, {}, {}", nodes, hardware.node.name, options.preset, hardware.nic.name);
+  fabric.name = nodes == 1 ? hardware.node.name
+                           : fmt::format("{} x {}, {}, {}", nodes, hardware.node.name, options.network ? "network as written" : options.preset, hardware.nic.name);
   fabric.peer_through_host = !hardware.node.peer_to_peer;
   fabric.network_through_host = !hardware.node.peer_to_peer || hardware.nic.transport == Transport::kTcp;
   add_hosts(fabric, hardware, nodes, nics);
-  if (nodes > 1) add_network(fabric, hardware.nic, *plan);
+  if (options.network) {
+    const ExplicitNetwork written = read_explicit(*options.network, nodes, nics);
+    name_hosts(fabric, written.hosts);
+    if (nodes > 1) add_graph_network(fabric, hardware.nic, written.graph);
+  } else if (nodes > 1) {
+    add_network(fabric, hardware.nic, *plan);
+  }
   return fabric;
 }
 

@@ -174,4 +174,11 @@ void add_hosts(Fabric& fabric, const ClusterHardware& hardware, std::uint32_t no
     for (const std::uint32_t gpu : fabric.host.gpus) fabric.gpus.emplace_back(n * fabric.host.devices + gpu);
 }
 
+void name_hosts(Fabric& fabric, std::span<const std::string> names) {
+  for (std::uint32_t d = 0; d < fabric.nodes * fabric.host.devices; ++d) {
+    std::string& name = fabric.devices[d].name;
+    name = names[fabric.devices[d].node] + name.substr(name.find('/'));
+  }
+}
+
 }  // namespace stepcast::topology

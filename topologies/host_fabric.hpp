@@ -5,11 +5,17 @@
 // NICs hang on the PCIe switch of the GPU they serve (GPUDirect: GPU -> PCIe switch -> NIC).
 #pragma once
 
+#include <span>
+#include <string>
+
 #include "topologies/generate.hpp"
 
 namespace stepcast::topology {
 
 // Fills `fabric` (empty) with `nodes` equal hosts and fabric.host with their shape.
 void add_hosts(Fabric& fabric, const ClusterHardware& hardware, std::uint32_t nodes, std::uint32_t nics_per_node);
+
+// Puts `names` (by node, without '/') in place of node0, node1, ... in the names of the hosts' devices.
+void name_hosts(Fabric& fabric, std::span<const std::string> names);
 
 }  // namespace stepcast::topology

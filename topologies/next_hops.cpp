@@ -22,7 +22,8 @@ NextHops::NextHops(const Fabric& fabric)
       usable_(fabric.links.size(), true),
       by_leaf_(fabric.leaves.size()) {
   for (std::size_t d = first_switch_; d < fabric.devices.size(); ++d) {
-    tier_.push_back(static_cast<std::uint8_t>(tier_of(fabric.devices[d].kind)));
+    // A network of any shape has no tiers: plain shortest paths.
+    tier_.push_back(static_cast<std::uint8_t>(fabric.by_search ? 0 : tier_of(fabric.devices[d].kind)));
     SIM_CHECK(tier_.back() < kTiers, d);
   }
   // Links of one sort by the switch at one end, in id order.

@@ -3,7 +3,7 @@
 //
 // Model    Shortest paths by links from a leaf to the destination's leaf among those that never climb to a
 //          higher tier after they have stopped climbing (leaf < spine < core; links inside a tier do not
-//          climb). A next hop is a usable link that starts such a shortest path. Per destination leaf:
+//          climb; a fabric found by search has one tier). A next hop is a usable link that starts such a shortest path. Per destination leaf:
 //            down(s) = links from s without climbing,  any(s) = min(down(s), 1 + min over up-links any(t))   (1)
 //          down: one search backwards from the leaf, kept until a link's state changes. any: by (1) when
 //          asked, as soon as it meets its least possible value, 1 + the least down() of the tiers above.

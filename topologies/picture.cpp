@@ -96,6 +96,12 @@ class Picture {
     }
     if (has_spines) rates(spine_y + kBoxHeight + 26, DeviceKind::kLeaf, DeviceKind::kSpine);
     rates(leaf_y + kBoxHeight + 36, DeviceKind::kNic, DeviceKind::kLeaf);
+    if (fabric_.by_search) {  // any shape: tiers as a whole, and the links inside a tier as text
+      rates(leaf_y - 8, DeviceKind::kLeaf, DeviceKind::kLeaf);
+      if (has_cores) svg_.line(kLeft + kWidth / 2, core_y + kBoxHeight, kLeft + kWidth / 2, spine_y, "strong");
+      const std::string spines = count_text(static_cast<std::size_t>(devices(DeviceKind::kSpine)), "spine");
+      if (has_spines) svg_.box({kLeft + kWidth / 2, spine_y, kWidth - 8, kBoxHeight}, spines, "spine");
+    }
 
     std::vector<std::vector<std::uint32_t>> members(fabric_.groups.size());
     for (std::uint32_t l = 0; l < fabric_.leaves.size(); ++l) members[fabric_.leaves[l].group].push_back(l);
@@ -120,7 +126,7 @@ class Picture {
       }
       for (std::uint32_t i = 0; i < leaves.slots(); ++i, ++slot) {
         const Box box = slots.box(slot, leaf_y);
-        if (joined) svg_.line(box.x, spine_y + kBoxHeight, box.x, leaf_y, "strong");
+        if (joined || (fabric_.by_search && has_spines)) svg_.line(box.x, spine_y + kBoxHeight, box.x, leaf_y, "strong");
         if (i < leaves.items) {
           leaf_x[members[g][i]] = box.x;
           svg_.box(box, fabric_.devices[fabric_.leaves[members[g][i]].device.index()].name, "leaf");

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "sim/base/check.hpp"
+#include "topologies/graph_paths.hpp"
 #include "topologies/spread.hpp"
 
 namespace stepcast::topology {
@@ -47,9 +48,11 @@ struct Router::Impl {
   std::vector<std::vector<PathKind>> between_kind{};
   std::vector<std::vector<std::optional<Leg>>> out{};
   std::vector<std::vector<std::optional<Leg>>> in{};
+  std::optional<GraphPaths> graph{};
 
   explicit Impl(const Fabric& f) : fabric{f}, gpus{f.gpus_per_node}, nics{f.nics_per_node()} {
     prepare_host();
+    if (f.by_search) graph.emplace(f);
   }
 
   [[nodiscard]] std::optional<Leg> search(std::uint32_t from, std::uint32_t to, LinkSet allowed) const {
@@ -126,6 +129,7 @@ struct Router::Impl {
     if (a.leaf == b.leaf) return true;
     const Leaf& from = fabric.leaves[a.leaf];
     const Leaf& to = fabric.leaves[b.leaf];
+    if (fabric.by_search) return from.group == to.group;
     if (!from.up || !to.down) return false;
     return from.group == to.group || (fabric.groups[from.group].up && fabric.groups[to.group].down);
   }
@@ -144,7 +148,11 @@ struct Router::Impl {
       ++reach.switches;
     };
     over(a.up);
-    if (a.leaf != b.leaf) {
+    if (graph && a.leaf != b.leaf) {
+      const GraphPaths::Reach across = graph->add(a.leaf, b.leaf, weight, path.shares);
+      reach.latency += across.latency;
+      reach.switches += across.links;
+    } else if (a.leaf != b.leaf) {
       const Leaf& from = fabric.leaves[a.leaf];
       const Leaf& to = fabric.leaves[b.leaf];
       over(*from.up);

@@ -1,4 +1,6 @@
 // `stepcast topology`: the fabric of a scenario's cluster, or of a file that has only a cluster.
+#include <filesystem>
+
 #include <fmt/format.h>
 
 #include "app/commands/commands.hpp"
@@ -8,6 +10,7 @@
 #include "app/routing_choice.hpp"
 #include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
+#include "sim/scenario/include.hpp"
 #include "sim/scenario/overlay.hpp"
 #include "sim/scenario/read.hpp"
 #include "topologies/bisection.hpp"
@@ -38,12 +41,19 @@ scenario::Loaded load(const std::string& file, const std::vector<std::string>& s
   auto root = scenario::parse_yaml(read_file(file), file, problems);
   problems.throw_if_any();
   if (!root || root->find("model") != nullptr) return scenario::load_scenario(file, sets);
+  scenario::Loaded loaded;
+  if (root->find("gpus") != nullptr) {  // a node's description, as in the catalogue
+    *root = scenario::Node{.kind = scenario::NodeKind::kMapping, .at = root->at};
+    scenario::apply_set(*root, "name=" + std::filesystem::path{file}.stem().string(), problems);
+    scenario::apply_set(*root, "cluster.node=" + file, problems);
+  }
   for (const std::string& set : sets) scenario::apply_set(*root, set, problems);
+  scenario::include_network(*root, file, problems);
   const ClusterFile read = scenario::read_tree<ClusterFile>(*root, problems);
   problems.throw_if_any();
-  scenario::Loaded loaded;
   loaded.scenario.name = read.name;
   loaded.scenario.cluster = read.cluster;
+  if (scenario::is_node_file(read.cluster.node)) loaded.scenario.cluster.node = scenario::resolve_path(read.cluster.node, file);
   loaded.where = scenario::Positions{*root};
   return loaded;
 }
@@ -130,7 +140,7 @@ Command topology_command() {
   return {.name = "topology",
           .summary = "inventory, bisection, paths and picture of a cluster",
           .operands = {.usage = "FILE.yaml", .min = 1, .max = 1},
-          .details = "FILE is a scenario, or a file with only a cluster: section.",
+          .details = "FILE is a scenario, a file with only a cluster: section, or a node's description as in topologies/data/nodes.",
           .options = topology_options(),
           .run = run_topology};
 }

@@ -84,19 +84,29 @@ class Checks {
       return;
     }
     const std::string& preset = cluster.fabric->preset;
+    if (cluster.fabric->network) {
+      for (const char* key : {"preset", "oversubscription", "leaf_ports", "nodes_per_pod", "core_oversubscription"}) {
+        const std::string path = std::string{"cluster.fabric."} + key;
+        if (where_.given(path)) {
+          add(path, "has no meaning beside a network that is written out",
+              fmt::format("no such key, or no network ({})", where_.cite("cluster.fabric.network")));
+        }
+      }
+      return;
+    }
     if (cluster.nodes > 1 && preset == "none") {
       add("cluster.fabric.preset", "nodes cannot reach each other",
-          fmt::format("one of clos, clos-3tier, rail-clos for {} nodes ({})", cluster.nodes, where_.cite("cluster.nodes")),
+          fmt::format("a network such as clos, clos-3tier, rail-clos for {} nodes ({})", cluster.nodes, where_.cite("cluster.nodes")),
           preset);
     }
-    if (preset == "clos-3tier") return;
-    const auto no_meaning = [&](const char* key, bool says_something) {
-      if (!says_something) return;
+    // Where a key says something: keys and the presets that read them.
+    const auto meant_for = [&](const char* key, bool says_something, const std::vector<std::string>& presets) {
+      if (!says_something || std::find(presets.begin(), presets.end(), preset) != presets.end()) return;
       add(key, "has no meaning in this fabric",
-          fmt::format("preset: clos-3tier ({}), or no such key", where_.cite("cluster.fabric.preset")), preset);
+          fmt::format("preset: {} ({}), or no such key", join(presets, " or "), where_.cite("cluster.fabric.preset")), preset);
     };
-    no_meaning("cluster.fabric.nodes_per_pod", cluster.fabric->nodes_per_pod.has_value());
-    no_meaning("cluster.fabric.core_oversubscription", cluster.fabric->core_oversubscription != 1.0);
+    meant_for("cluster.fabric.nodes_per_pod", cluster.fabric->nodes_per_pod.has_value(), {"clos-3tier", "rail-clos-3tier", "rail-clos", "rail-only"});
+    meant_for("cluster.fabric.core_oversubscription", cluster.fabric->core_oversubscription != 1.0, {"clos-3tier", "rail-clos-3tier"});
   }
 
   void not_modelled() {

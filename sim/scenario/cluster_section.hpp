@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/scenario/key.hpp"
+#include "sim/scenario/network_section.hpp"
 #include "sim/scenario/routing_section.hpp"
 
 namespace stepcast::scenario {
@@ -19,24 +20,30 @@ struct Fabric {
   std::optional<std::int64_t> leaf_ports;
   std::optional<std::int64_t> nodes_per_pod;  // clos-3tier
   double core_oversubscription = 1.0;         // clos-3tier: pod to core
+  std::optional<std::string> file;            // becomes `network` before reading (include.hpp)
+  std::optional<Network> network;             // instead of a preset
   Routing routing;
   std::vector<Failure> failures;
 
   template <class V>
   void visit(V& v) {
     v.key("preset", preset,
-          "Shape of the network: rail-clos (GPU i of every node on leaf i), clos (two tiers), clos-3tier, none.",
-          words({"rail-clos", "clos", "clos-3tier", "none"}));
+          "Shape of the network: rail-clos (GPU i of every node on leaf i), clos (two tiers), clos-3tier, rail-clos-3tier, "
+          "rail-only (no spine joins two rails), none.",
+          words({"rail-clos", "clos", "clos-3tier", "rail-clos-3tier", "rail-only", "none"}));
     v.key("nic", nic, "Network card of the catalogue. Default: the node's own.", not_empty().example("ib-ndr-400").in_starter());
     v.key("nics_per_node", nics_per_node, "Network cards in a node. Default: the node's own.",
           between(1, 1024).example("8"));
     v.key("oversubscription", oversubscription, "Down-link over up-link capacity of a leaf switch; 1 is none, 0.5 has twice the up-links.",
           between(0.01, 1e4));
     v.key("leaf_ports", leaf_ports, "Down-ports of a leaf switch. Default: from the preset.", between(1, 1e6).example("32"));
-    v.key("nodes_per_pod", nodes_per_pod, "Nodes below one set of spines (clos-3tier only).",
+    v.key("nodes_per_pod", nodes_per_pod, "Nodes below one set of spines (three tiers), or of a rail's leaf (rail fabrics).",
           between(1, 1e6).example("384"));
     v.key("core_oversubscription", core_oversubscription,
-          "Pod-to-core oversubscription (clos-3tier only); 1 is none.", between(1, 1e4));
+          "Pod-to-core oversubscription (three tiers); 1 is none.", between(1, 1e4));
+    v.key("file", file, "File with the switches and links instead of a preset, from this file's folder or the working folder.",
+          not_empty().example("my-fabric.yaml"));
+    v.key("network", network, "Switches and links written out, instead of a preset.");
     v.key("routing", routing, "How flows get their paths through the network.");
     v.key("failures", failures, "Links and switches that fail or slow down, at the start or during the step.",
           example("[{link: leaf0 <-> spine3}, {switch: spine0, at: 200 ms}, {link: node0/nic0 <-> leaf0, fraction: 0.5}]"));
@@ -54,7 +61,7 @@ struct Cluster {
   template <class V>
   void visit(V& v) {
     v.key("nodes", nodes, "Number of nodes.", between(1, 1e6));
-    v.key("node", node, "Kind of node: a name of the catalogue (stepcast list).",
+    v.key("node", node, "Kind of node: a name of the catalogue (stepcast list), or a .yaml file that describes one.",
           required().not_empty().example("dgx-h100"));
     v.key("gpus_per_node", gpus_per_node, "Use this many GPUs of each node. Default: all of them.",
           between(1, 1024).example("8"));
@@ -64,5 +71,8 @@ struct Cluster {
   }
   friend bool operator==(const Cluster&, const Cluster&) = default;
 };
+
+// `cluster.node` names a file that describes the node, not an entry of the catalogue.
+inline bool is_node_file(const std::string& node) { return node.ends_with(".yaml"); }
 
 }  // namespace stepcast::scenario

@@ -11,6 +11,7 @@
 #include "sim/base/file.hpp"
 #include "sim/scenario/check.hpp"
 #include "sim/scenario/hints.hpp"
+#include "sim/scenario/include.hpp"
 #include "sim/scenario/overlay.hpp"
 #include "sim/scenario/read.hpp"
 #include "sim/scenario/yaml.hpp"
@@ -32,9 +33,10 @@ struct Reading {
 };
 
 // A complete tree, read and cross-checked. Combinations are judged only when every value was read.
-Reading read_scenario(const Node& tree, const std::string& path) {
+Reading read_scenario(Node tree, const std::string& path) {
   Reading out;
   Diagnostics diagnostics;
+  include_network(tree, path, diagnostics);
   out.loaded.scenario = read_tree<Scenario>(tree, diagnostics);
   out.loaded.where = Positions{tree};
   if (diagnostics.empty()) check_scenario(out.loaded.scenario, out.loaded.where, diagnostics);
@@ -51,6 +53,7 @@ Reading read_scenario(const Node& tree, const std::string& path) {
   Scenario& s = out.loaded.scenario;
   if (s.model.hf) s.model.hf = resolve_path(*s.model.hf, path);
   if (s.profile) s.profile = resolve_path(*s.profile, path);
+  if (is_node_file(s.cluster.node)) s.cluster.node = resolve_path(s.cluster.node, path);
   return out;
 }
 

@@ -1,0 +1,62 @@
+// `stepcast topology` of files: a cluster whose network stands in another file, a node's own description.
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/program.hpp"
+
+using stepcast::test::Outcome;
+using stepcast::test::run_stepcast;
+using stepcast::test::TemporaryDirectory;
+
+namespace {
+
+void write(const std::filesystem::path& file, const std::string& text) { std::ofstream(file) << text; }
+
+}  // namespace
+
+TEST_SUITE_BEGIN("e2e");
+
+TEST_CASE("topology: a network in a file of its own, and the same of a whole cluster") {
+  const TemporaryDirectory place;
+  write(place.path() / "net.yaml",
+        "schema: 1\nhosts: [\"tux[0-3]\"]\nswitches: [\"leaf[0-1]\", spine0]\n"
+        "links:\n  - {from: \"tux[0-1]\", to: leaf0}\n  - {from: \"tux[2-3]\", to: leaf1}\n  - {from: \"leaf[0-1]\", to: spine0, count: 4}\n");
+  write(place.path() / "cluster.yaml", "name: small\ncluster: {nodes: 4, node: dgx-h100, fabric: {file: net.yaml}}\n");
+  const Outcome outcome = run_stepcast("topology --json - " + (place.path() / "cluster.yaml").string());
+  CHECK_MESSAGE(outcome.status == 0, outcome.err);
+  const auto json = nlohmann::json::parse(outcome.out);
+  CHECK(json["devices"]["leaf"] == 2);
+  CHECK(json["devices"]["spine"] == 1);
+  // 16 NICs of the first half; four links of 400 Gb/s at 96 % between the leaves.
+  CHECK(json["bisection_bytes_per_s"].get<double>() == doctest::Approx(4 * 50e9 * 0.96));
+
+  write(place.path() / "bad.yaml", "switches: [leaf0]\nlinks: [{from: \"node[0-1]\", to: laef0}]\n");
+  write(place.path() / "cluster2.yaml", "cluster: {nodes: 2, node: dgx-h100, fabric: {file: bad.yaml}}\n");
+  const Outcome bad = run_stepcast("topology " + (place.path() / "cluster2.yaml").string());
+  CHECK(bad.status == 2);
+  CHECK_MESSAGE(bad.err.find("bad.yaml:2:29: error: cluster.fabric.network.links[0].to: no such host or switch") != std::string::npos, bad.err);
+  CHECK(bad.err.find("did you mean 'leaf0'?") != std::string::npos);
+
+  write(place.path() / "whole.yaml", "cluster: {nodes: 4, node: dgx-a100, fabric: {file: cluster.yaml}}\n");
+  const Outcome nested = run_stepcast("topology " + (place.path() / "whole.yaml").string());
+  CHECK(nested.status == 2);
+  CHECK_MESSAGE(nested.err.find("no network in this file") != std::string::npos, nested.err);
+}
+
+TEST_CASE("topology: a node's description, as it is and as a scenario's node") {
+  const TemporaryDirectory place;
+  std::ifstream in(std::string{STEPCAST_SOURCE_DIR} + "/topologies/data/nodes/dgx-h100.yaml");
+  write(place.path() / "mine.yaml", std::string{std::istreambuf_iterator<char>(in), {}});
+  const Outcome alone = run_stepcast("topology --json - " + (place.path() / "mine.yaml").string());
+  CHECK_MESSAGE(alone.status == 0, alone.err);
+  CHECK(nlohmann::json::parse(alone.out)["devices"]["nic"] == 8);
+  write(place.path() / "cluster.yaml", "cluster: {nodes: 2, node: mine.yaml, fabric: {preset: rail-clos}}\n");
+  const Outcome two = run_stepcast("topology --json - " + (place.path() / "cluster.yaml").string());
+  CHECK_MESSAGE(two.status == 0, two.err);
+  CHECK(nlohmann::json::parse(two.out)["fabric"] == "2 x mine, rail-clos, ib-ndr-400");
+}
+
+TEST_SUITE_END();
