@@ -28,6 +28,7 @@
 #include "sim/base/text.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/flow/solver.hpp"
+#include "tests/support/source_dir.hpp"
 
 using namespace stepcast;
 using engine::Engine;

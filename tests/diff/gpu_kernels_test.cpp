@@ -17,6 +17,7 @@
 #include "calibration/kernel_tables.hpp"
 #include "models/gpu/gpu_model.hpp"
 #include "models/workload/operators.hpp"
+#include "tests/support/source_dir.hpp"
 #include "topologies/catalogue.hpp"
 
 using namespace stepcast;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/support/program.hpp"
+#include "tests/support/source_dir.hpp"
 
 using stepcast::test::Outcome;
 using stepcast::test::run_stepcast;

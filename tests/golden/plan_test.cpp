@@ -8,6 +8,7 @@
 #include "sim/plan/plan_file.hpp"
 #include "sim/plan/print.hpp"
 #include "tests/support/golden.hpp"
+#include "tests/support/source_dir.hpp"
 
 using namespace stepcast;
 using namespace stepcast::plan;

@@ -18,6 +18,7 @@
 #include "sim/base/text.hpp"
 #include "sim/scenario/load.hpp"
 #include "sim/scenario/write.hpp"
+#include "tests/support/source_dir.hpp"
 
 using namespace stepcast;
 using namespace stepcast::scenario;

@@ -13,6 +13,7 @@
 #include "models/workload/hf_config.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
+#include "tests/support/source_dir.hpp"
 
 using namespace stepcast;
 using namespace stepcast::workload;

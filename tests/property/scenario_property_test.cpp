@@ -11,6 +11,7 @@
 #include "sim/scenario/load.hpp"
 #include "sim/scenario/quantity.hpp"
 #include "sim/scenario/write.hpp"
+#include "tests/support/source_dir.hpp"
 
 using namespace stepcast;
 using namespace stepcast::scenario;

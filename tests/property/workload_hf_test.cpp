@@ -11,6 +11,7 @@
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
 #include "sim/base/random.hpp"
+#include "tests/support/source_dir.hpp"
 
 using namespace stepcast;
 using namespace stepcast::workload;

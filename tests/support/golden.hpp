@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/base/file.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace stepcast::test {
 

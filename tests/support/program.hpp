@@ -14,6 +14,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/source_dir.hpp"
+
 namespace stepcast::test {
 
 class TemporaryDirectory {

@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "tests/support/source_dir.hpp"
+
 namespace stepcast::test {
 
 // The path of a file or folder of the shared data; empty, and said so, when it is not there.

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/source_dir.hpp"
+
 namespace stepcast::test {
 
 inline const std::vector<std::string> kSourceFolders{"sim",      "models",      "topologies", "executor",

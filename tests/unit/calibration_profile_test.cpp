@@ -3,6 +3,7 @@
 #include "calibration/gpu_parameters.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "tests/support/gpu_profile_fixture.hpp"
+#include "tests/support/source_dir.hpp"
 
 using namespace stepcast;
 using namespace stepcast::calibration;

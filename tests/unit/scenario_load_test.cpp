@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/scenario/load.hpp"
+#include "tests/support/source_dir.hpp"
 
 using namespace stepcast;
 using namespace stepcast::scenario;

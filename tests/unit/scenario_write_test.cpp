@@ -9,6 +9,7 @@
 #include "sim/scenario/load.hpp"
 #include "sim/scenario/read.hpp"
 #include "sim/scenario/write.hpp"
+#include "tests/support/source_dir.hpp"
 
 using namespace stepcast;
 using namespace stepcast::scenario;

@@ -10,6 +10,7 @@
 
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
+#include "tests/support/source_dir.hpp"
 #include "topologies/catalogue.hpp"
 #include "topologies/routing.hpp"
 

@@ -17,6 +17,7 @@
 #include "sim/trace/perfetto.hpp"
 #include "sim/trace/store.hpp"
 #include "tests/support/program.hpp"
+#include "tests/support/source_dir.hpp"
 
 using namespace stepcast;
 using namespace stepcast::literals;
