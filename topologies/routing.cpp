@@ -23,7 +23,7 @@ void append(Path& path, const Leg& leg, std::uint32_t first_bundle, double weigh
   for (const Path::Share& share : leg.shares) path.shares.push_back({first_bundle + share.bundle, share.share * weight});
 }
 
-Path finish(Path path) {
+void finish(Path& path) {
   std::sort(path.shares.begin(), path.shares.end(), [](const auto& a, const auto& b) { return a.bundle < b.bundle; });
   std::size_t kept = 0;
   for (std::size_t i = 0; i < path.shares.size(); ++i) {
@@ -34,7 +34,6 @@ Path finish(Path path) {
     }
   }
   path.shares.resize(kept);
-  return path;
 }
 
 }  // namespace
@@ -200,14 +199,15 @@ struct Router::Impl {
 
   [[nodiscard]] const Port& port(std::uint32_t node, std::uint32_t nic) const { return fabric.ports[std::size_t{node} * nics + nic]; }
 
-  [[nodiscard]] Path inside(const Ends& ends) const {
-    if (ends.gpu_a == ends.gpu_b) return Path{};
+  // Adds the way from one GPU to another of its host.
+  void inside(Path& path, const Ends& ends) const {
+    if (ends.gpu_a == ends.gpu_b) return;
     const std::optional<Leg>& leg = between[ends.gpu_a][ends.gpu_b];
     SIM_CHECK(leg.has_value(), ends.gpu_a, ends.gpu_b);
-    Path path{.kind = between_kind[ends.gpu_a][ends.gpu_b], .shares = {}, .latency = leg->latency, .switch_hops = leg->switches};
-    path.shares.reserve(leg->shares.size());
+    path.kind = between_kind[ends.gpu_a][ends.gpu_b];
+    path.latency = leg->latency;
+    path.switch_hops = leg->switches;
     append(path, *leg, ends.node_a * fabric.host.bundles, 1.0);
-    return finish(std::move(path));
   }
 
   [[nodiscard]] Ends ends(std::uint32_t from, std::uint32_t to) const {
@@ -220,40 +220,54 @@ Router::Router(const Fabric& fabric) : impl_{std::make_unique<Impl>(fabric)} {}
 Router::~Router() = default;
 Router::Router(Router&&) noexcept = default;
 
-Path Router::path(std::uint32_t from_gpu, std::uint32_t to_gpu) const {
+void Router::path(std::uint32_t from_gpu, std::uint32_t to_gpu, Path& path) const {
   const Impl& impl = *impl_;
   const Impl::Ends ends = impl.ends(from_gpu, to_gpu);
-  if (ends.node_a == ends.node_b) return impl.inside(ends);
-  Path path{.kind = PathKind::kNetwork, .shares = {}, .latency = {}, .switch_hops = 0};
-  path.shares.reserve(16);
-  impl.for_each_way(ends, [&](std::uint32_t nic_a, std::uint32_t nic_b, double weight) { impl.way(path, ends, nic_a, nic_b, weight); });
-  return finish(std::move(path));
+  path.kind = PathKind::kSelf;
+  path.shares.clear();
+  path.latency = {};
+  path.switch_hops = 0;
+  if (ends.node_a == ends.node_b) {
+    impl.inside(path, ends);
+  } else {
+    path.kind = PathKind::kNetwork;
+    impl.for_each_way(ends, [&](std::uint32_t nic_a, std::uint32_t nic_b, double weight) { impl.way(path, ends, nic_a, nic_b, weight); });
+  }
+  finish(path);
+}
+
+Path Router::path(std::uint32_t from_gpu, std::uint32_t to_gpu) const {
+  Path result;
+  path(from_gpu, to_gpu, result);
+  return result;
 }
 
 Router::Crossing Router::crossing(std::uint32_t from_gpu, std::uint32_t to_gpu) const {
   const Impl& impl = *impl_;
   const Impl::Ends ends = impl.ends(from_gpu, to_gpu);
-  if (ends.node_a == ends.node_b) return {.inside = impl.inside(ends).shares, .ways = {}};
   Path hosts;
   Crossing crossing;
-  impl.for_each_way(ends, [&](std::uint32_t nic_a, std::uint32_t nic_b, double weight) {
+  if (ends.node_a == ends.node_b) impl.inside(hosts, ends);
+  const auto cross = [&](std::uint32_t nic_a, std::uint32_t nic_b, double weight) {
     append(hosts, *impl.out[ends.gpu_a][nic_a], ends.node_a * impl.fabric.host.bundles, weight);
     append(hosts, *impl.in[nic_b][ends.gpu_b], ends.node_b * impl.fabric.host.bundles, weight);
     crossing.ways.push_back({ends.node_a * impl.nics + nic_a, ends.node_b * impl.nics + nic_b, weight});
-  });
-  crossing.inside = finish(std::move(hosts)).shares;
+  };
+  if (ends.node_a != ends.node_b) impl.for_each_way(ends, cross);
+  finish(hosts);
+  crossing.inside = std::move(hosts.shares);
   return crossing;
 }
 
 Path Router::path_through_nic(std::uint32_t from_gpu, std::uint32_t to_gpu, std::uint32_t nic_index) const {
   const Impl& impl = *impl_;
   const Impl::Ends ends = impl.ends(from_gpu, to_gpu);
-  if (ends.node_a == ends.node_b) return impl.inside(ends);
+  if (ends.node_a == ends.node_b) return path(from_gpu, to_gpu);
   const std::uint32_t nic = nic_index % impl.nics;
   Path path{.kind = PathKind::kNetwork, .shares = {}, .latency = {}, .switch_hops = 0};
-  path.shares.reserve(16);
   impl.way(path, ends, nic, nic, 1.0);
-  return finish(std::move(path));
+  finish(path);
+  return path;
 }
 
 std::uint32_t Router::nics_per_node() const { return impl_->nics; }

@@ -30,6 +30,7 @@ class Router {
   // Requires: a network when the GPUs are on different nodes.
   // Cost: O(hops), about a microsecond; nothing is cached or mutated, so threads may share a router.
   [[nodiscard]] Path path(std::uint32_t from_gpu, std::uint32_t to_gpu) const;
+  void path(std::uint32_t from_gpu, std::uint32_t to_gpu, Path& into) const;  // the same, memory reused
   [[nodiscard]] Path path_through_nic(std::uint32_t from_gpu, std::uint32_t to_gpu, std::uint32_t nic_index) const;
   // The same path with its network part left open: what lies inside the hosts, and which ports the ways join.
   struct Crossing {

@@ -256,7 +256,8 @@ std::vector<BundleUse> UseBuilder::build(std::span<const collective::Edge> edges
       add_by_link(edge, owner, messages);
       continue;
     }
-    for (const topology::Path::Share& share : router_.path(edge.from, edge.to).shares) add(share.bundle, edge.share * share.share);
+    router_.path(edge.from, edge.to, path_);
+    for (const topology::Path::Share& share : path_.shares) add(share.bundle, edge.share * share.share);
   }
   std::sort(touched_.begin(), touched_.end());
   std::vector<BundleUse> uses;

@@ -60,6 +60,7 @@ class UseBuilder {
   std::vector<std::uint32_t> touched_;
   std::unordered_map<std::uint32_t, std::uint32_t> flows_at_port_;  // of this build; lookup only
   std::vector<BundleUse> scratch_;
+  topology::Path path_;                // scratch
 };
 
 // [B/s] the fluid moves at when nothing else uses its links; infinite without uses.
