@@ -1,4 +1,5 @@
 // `stepcast import KIND FILE`: reads what other tools wrote and says what was understood.
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
@@ -6,6 +7,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
+#include "app/commands/import_topology.hpp"
 #include "app/forecast_json.hpp"
 #include "app/terminal.hpp"
 #include "calibration/nccl_tests_log.hpp"
@@ -19,7 +21,11 @@ namespace {
 namespace cal = calibration;
 
 const std::vector<std::string>& kinds() {
-  static const std::vector<std::string> kinds{"nccl-tests"};
+  static const std::vector<std::string> kinds = [] {
+    std::vector<std::string> all = topology_kinds();
+    all.emplace_back("nccl-tests");
+    return all;
+  }();
   return kinds;
 }
 
@@ -91,18 +97,20 @@ nlohmann::ordered_json to_json(const cal::NcclLog& log) {
 
 OptionList import_options() {
   OptionList options;
+  add_topology_import_options(options);
   add_output_options(options);
   return options;
 }
 
-Status run_import(const Invocation& invocation, Session&) {
+Status run_import(const Invocation& invocation, Session& session) {
   const std::string& kind = invocation.operands[0];
-  if (kind != kinds().front()) {
+  if (std::find(kinds().begin(), kinds().end(), kind) == kinds().end()) {
     const auto near = nearest_word(kind, kinds());
     throw UserError(Diagnostic{.path = "stepcast import", .problem = "unknown kind '" + kind + "'", .expected = one_of(kinds()),
                                .hint = near ? "did you mean '" + *near + "'?" : ""});
   }
   const std::string& file = invocation.operands[1];
+  if (kind != "nccl-tests") return import_topology(kind, file, invocation, session);
   const cal::NcclLog log = cal::read_nccl_log(read_file(file), file);
   write_json(invocation, json_text(to_json(log)));
   print_text(invocation, to_text(log));
@@ -113,10 +121,13 @@ Status run_import(const Invocation& invocation, Session&) {
 
 Command import_command() {
   return {.name = "import",
-          .summary = "reads what other tools wrote: nccl-tests",
+          .summary = "reads what other tools wrote: logs of nccl-tests, descriptions of machines and fabrics",
           .operands = {.usage = "KIND FILE", .min = 2, .max = 2},
           .details = "KIND is nccl-tests: a log of nccl-tests or rccl-tests, as printed, labelled by a launcher, or cut. Prints what was "
-                     "read and which lines were not understood.",
+                     "read and which lines were not understood. "
+                     "Or a description: nccl-topo (NCCL's topology XML), nvidia-smi-topo (`nvidia-smi topo -m`), ibnetdiscover, slurm-topology "
+                     "(topology.conf or .yaml). With -o, these become a file that `stepcast topology` and scenarios read; notes say what "
+                     "was left out or taken from elsewhere.",
           .options = import_options(),
           .run = run_import};
 }

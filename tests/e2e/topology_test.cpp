@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/program.hpp"
+#include "tests/support/shared_data.hpp"
 
 using stepcast::test::Outcome;
 using stepcast::test::run_stepcast;
@@ -57,6 +58,53 @@ TEST_CASE("topology: a node's description, as it is and as a scenario's node") {
   const Outcome two = run_stepcast("topology --json - " + (place.path() / "cluster.yaml").string());
   CHECK_MESSAGE(two.status == 0, two.err);
   CHECK(nlohmann::json::parse(two.out)["fabric"] == "2 x mine, rail-clos, ib-ndr-400");
+}
+
+// Each form to YAML and back: a sample by hand, then every whole sample of the shared data.
+TEST_CASE("topology: reads what import writes") {
+  const TemporaryDirectory place;
+  const auto path = [&](const std::string& name) { return (place.path() / name).string(); };
+  write(path("t.conf"), "SwitchName=s1 Nodes=a[1-2]\nSwitchName=s2 Nodes=a[3-4]\nSwitchName=top Switches=s[1-2]\n");
+  const Outcome import = run_stepcast("import slurm-topology " + path("t.conf") + " -o " + path("t.yaml") + " --json - --node dgx-a100");
+  CHECK_MESSAGE(import.status == 0, import.err);
+  CHECK(nlohmann::json::parse(import.out)["nodes_on_switches"] == 4);
+  const Outcome back = run_stepcast("topology --json - " + path("t.yaml"));
+  CHECK_MESSAGE(back.status == 0, back.err);
+  CHECK(nlohmann::json::parse(back.out)["bisection_fraction"].get<double>() == doctest::Approx(1.0));
+  // The network of that file, in a cluster of other nodes.
+  write(path("mine.yaml"), "cluster: {nodes: 4, node: dgx-h100, fabric: {file: t.yaml}}\n");
+  CHECK(run_stepcast("topology " + path("mine.yaml")).status == 0);
+  const Outcome bad = run_stepcast("import slurm-topology README.md");
+  CHECK(bad.status == 2);
+  CHECK_MESSAGE(bad.err.starts_with("README.md:"), bad.err);
+
+  const auto shared = stepcast::test::shared_path("formats");
+  if (!shared) return;
+  std::size_t whole = 0;
+  for (const char* folder : {"topo", "fabric"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path{*shared} / folder)) {
+      const std::string name = entry.path().filename().string();
+      const std::string kind = name.ends_with(".xml")            ? "nccl-topo"
+                               : name.starts_with("smi_topo")    ? "nvidia-smi-topo"
+                               : name.starts_with("ibnetdiscover") ? "ibnetdiscover"
+                               : name.starts_with("slurm")       ? "slurm-topology"
+                                                                 : "";
+      if (kind.empty()) continue;
+      CAPTURE(name);
+      const std::string tells = "import " + kind + " " + entry.path().string() + " -o " + path("out.yaml");
+      Outcome written = run_stepcast(tells);
+      if (written.err.find("--gpu NAME") != std::string::npos) written = run_stepcast(tells + " --gpu a100-sxm-40");
+      // A file that is cut, no topology, or tells no GPU or no fabric has one error.
+      const bool hopeless = name.starts_with("dump_h200_vm") || name.ends_with("graph.xml") || name.starts_with("aws_g5") || name == "nemo_aws.xml" ||
+                            name.find("ports_option") != std::string::npos || name.find("no_links") != std::string::npos;
+      CHECK_MESSAGE(written.status == (hopeless ? 2 : 0), written.err);
+      if (written.status != 0) continue;
+      const Outcome read = run_stepcast("topology " + path("out.yaml"));
+      CHECK_MESSAGE(read.status == 0, read.err);
+      ++whole;
+    }
+  }
+  CHECK(whole >= 27);
 }
 
 TEST_SUITE_END();
