@@ -27,6 +27,7 @@ std::string_view device_kind_name(DeviceKind kind) {
     case DeviceKind::kRootComplex: return "root-complex";
     case DeviceKind::kHostMemory: return "host-memory";
     case DeviceKind::kNic: return "nic";
+    case DeviceKind::kCable: return "cable";
     case DeviceKind::kLeaf: return "leaf";
     case DeviceKind::kSpine: return "spine";
     case DeviceKind::kCore: return "core";

@@ -15,7 +15,7 @@
 namespace stepcast::topology {
 
 enum class DeviceKind : std::uint8_t {
-  kGpu, kNvswitch, kPcieSwitch, kRootComplex, kHostMemory, kNic, kLeaf, kSpine, kCore
+  kGpu, kNvswitch, kPcieSwitch, kRootComplex, kHostMemory, kNic, kCable, kLeaf, kSpine, kCore
 };
 
 struct Device {

@@ -24,7 +24,9 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-bool is_switch(DeviceKind kind) { return kind == DeviceKind::kLeaf || kind == DeviceKind::kSpine || kind == DeviceKind::kCore; }
+bool is_switch(DeviceKind kind) {  // or a cable between two cards
+  return kind == DeviceKind::kCable || kind == DeviceKind::kLeaf || kind == DeviceKind::kSpine || kind == DeviceKind::kCore;
+}
 
 DeviceId find_device(const Fabric& fabric, std::string_view name, const std::string& path, bool switches_only) {
   std::vector<std::string> near;

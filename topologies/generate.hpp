@@ -7,6 +7,9 @@
 //   rail-only        as rail-clos, but spines join only leaves of one rail; other rails over NVLink
 //   clos-3tier       pods of leaves and spines, joined by cores
 //   rail-clos-3tier  the same with leaves by rail
+//   dual-plane       two rail-clos side by side; each NIC has a port of half its rate on either
+//   meta-rack        clos-3tier of racks (leaves) of 16 ports, zones (pods) of 192 racks, 7:1 between zones
+//   torus, mesh, dragonfly, direct: direct_networks.hpp
 // Model    up-link capacity of a leaf = its down-link capacity / oversubscription, as ceil(down / over-
 //          subscription) links of equal rate, one to each spine of the group; spines to cores alike with
 //          core_oversubscription. Leaf down-ports: the option, else the NIC's usual switch (catalogue).

@@ -54,7 +54,7 @@ void add_graph_network(Fabric& fabric, const Nic& nic, const GraphNetwork& netwo
   std::vector<DeviceId> devices;
   std::vector<std::uint32_t> of_kind(static_cast<std::size_t>(DeviceKind::kCore) + 1, 0);
   for (std::uint32_t s = 0; s < network.switches.size(); ++s) {
-    const DeviceKind kind = kind_at(distance[s]);
+    const DeviceKind kind = network.is_cables ? DeviceKind::kCable : kind_at(distance[s]);
     devices.push_back(build.device(kind, network.switches[s], 0, of_kind[static_cast<std::size_t>(kind)]++));
   }
   // Switches that reach each other are one group.
@@ -84,7 +84,7 @@ void add_graph_network(Fabric& fabric, const Nic& nic, const GraphNetwork& netwo
     Port& port = fabric.ports[p];
     port.leaf = *leaf_of[at.to];
     port.up = build.link(device, devices[at.to], spec(at.links, half), count);
-    port.down = build.link(devices[at.to], device, spec(at.links, half + nic.switch_latency.value), count);
+    port.down = build.link(devices[at.to], device, spec(at.links, network.is_cables ? half : half + nic.switch_latency.value), count);
   }
   for (const GraphNetwork::Cable& cable : network.cables)
     build.duplex(devices[cable.a], devices[cable.b], spec(cable.links, nic.switch_latency.value), static_cast<int>(cable.links.count));

@@ -35,6 +35,7 @@ struct GraphNetwork {
     GraphLinks links;
   };
   std::vector<std::string> switches;
+  bool is_cables = false;      // the switches are cables from card to card: no latency, no hop
   std::vector<Cable> cables;
   std::vector<Attachment> attachments;
 };

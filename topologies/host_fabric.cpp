@@ -24,7 +24,8 @@ std::uint32_t part_of(std::uint32_t item, std::uint32_t items, std::uint32_t par
 struct HostBuilder {
   Fabric& fabric;
   const ClusterHardware& hardware;
-  std::uint32_t nics;
+  std::uint32_t nics;   // cards times ports
+  std::uint32_t ports;  // of a card
   FabricBuilder build{fabric};
   std::uint32_t gpus = static_cast<std::uint32_t>(hardware.gpus_per_node);
   std::uint32_t physical = static_cast<std::uint32_t>(hardware.node.gpus);
@@ -101,8 +102,9 @@ struct HostBuilder {
   }
 
   void nics_beside_gpus() {
-    const LinkSpec pcie{LinkKind::kPcie, hardware.node.pcie_bandwidth.value, 1.0, hardware.node.pcie_latency.value};
+    const LinkSpec pcie{LinkKind::kPcie, hardware.node.pcie_bandwidth.value / static_cast<double>(ports), 1.0, hardware.node.pcie_latency.value};
     const std::vector<DeviceId> devices = row(DeviceKind::kNic, "nic", nics);
+    for (std::uint32_t j = 0; j < nics && ports > 1; ++j) fabric.devices[devices[j].index()].name = fmt::format("node0/nic{}p{}", j / ports, j % ports);
     HostShape& host = fabric.host;
     for (std::uint32_t j = 0; j < nics; ++j) {
       const std::uint32_t slot = part_of(j, nics, physical);
@@ -162,8 +164,8 @@ void copy_host(Fabric& fabric, std::uint32_t node) {
 
 }  // namespace
 
-void add_hosts(Fabric& fabric, const ClusterHardware& hardware, std::uint32_t nodes, std::uint32_t nics_per_node) {
-  HostBuilder{.fabric = fabric, .hardware = hardware, .nics = nics_per_node}.run();
+void add_hosts(Fabric& fabric, const ClusterHardware& hardware, std::uint32_t nodes, std::uint32_t nics_per_node, std::uint32_t ports_of_nic) {
+  HostBuilder{.fabric = fabric, .hardware = hardware, .nics = nics_per_node * ports_of_nic, .ports = ports_of_nic}.run();
   fabric.nodes = nodes;
   fabric.gpus_per_node = static_cast<std::uint32_t>(hardware.gpus_per_node);
   fabric.devices.reserve(std::size_t{nodes} * fabric.host.devices);

@@ -12,8 +12,9 @@
 
 namespace stepcast::topology {
 
-// Fills `fabric` (empty) with `nodes` equal hosts and fabric.host with their shape.
-void add_hosts(Fabric& fabric, const ClusterHardware& hardware, std::uint32_t nodes, std::uint32_t nics_per_node);
+// Fills `fabric` (empty) with `nodes` equal hosts and fabric.host with their shape. Each port of a card that has
+// several is a NIC of its own behind its share of the card's PCIe link.
+void add_hosts(Fabric& fabric, const ClusterHardware& hardware, std::uint32_t nodes, std::uint32_t nics_per_node, std::uint32_t ports_of_nic = 1);
 
 // Puts `names` (by node, without '/') in place of node0, node1, ... in the names of the hosts' devices.
 void name_hosts(Fabric& fabric, std::span<const std::string> names);

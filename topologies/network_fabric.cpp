@@ -51,7 +51,7 @@ struct NetworkBuilder {
       for (std::uint32_t j = 0; j < nics; ++j) {
         const std::uint32_t in_pod = plan.by_rail ? j : (n % plan.nodes_per_pod) / nodes_per_leaf;
         std::optional<std::uint32_t>& index = dense[std::size_t{pod} * leaves_per_pod + in_pod];
-        if (!index) index = add_leaf(plan.cores ? pod : plan.join_rails ? 0 : j);
+        if (!index) index = add_leaf(plan.cores ? pod : plan.join_rails ? j % plan.planes : j);
         const DeviceId device{n * fabric.host.devices + fabric.host.nics[j]};
         const DeviceId leaf = fabric.leaves[*index].device;
         Port& port = fabric.ports[std::size_t{n} * nics + j];

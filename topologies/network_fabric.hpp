@@ -13,6 +13,7 @@ struct NetworkPlan {
   bool by_rail = false;              // NIC i of a pod's nodes on leaf i; else a node's NICs share a leaf
   bool join_rails = true;            // spines join leaves of all rails
   bool cores = false;                // a third tier over the pods
+  std::uint32_t planes = 1;          // NIC i on plane i mod planes; spines join leaves of one plane (not with cores)
   std::uint32_t leaf_ports = 32;     // down-ports
   std::uint32_t nodes_per_pod = 32;  // by_rail: at most leaf_ports; cores: nodes under one set of spines
   double oversubscription = 1.0;

@@ -163,6 +163,7 @@ struct Router::Impl {
     }
     over(b.down);
     --reach.switches;  // n bundles in a row meet n - 1 switches
+    if (fabric.devices[fabric.leaves[a.leaf].device.index()].kind == DeviceKind::kCable) --reach.switches;
     return reach;
   }
 
@@ -191,10 +192,27 @@ struct Router::Impl {
     for (std::size_t w = 0; w < ways; ++w) {
       std::uint32_t nic_a = own_a[w % own_a.size()];
       const std::uint32_t nic_b = own_b[w % own_b.size()];
-      // Rails that no spine joins: change rails inside the sending host.
-      if (!joined(port(ends.node_a, nic_a), port(ends.node_b, nic_b))) nic_a = nic_b;
-      use(nic_a, nic_b, 1.0 / static_cast<double>(ways));
+      const double weight = 1.0 / static_cast<double>(ways);
+      if (!joined(port(ends.node_a, nic_a), port(ends.node_b, nic_b))) {
+        // Rails that no spine joins: change rails inside the sending host. Cables from card to card: all that there are.
+        if (!joined(port(ends.node_a, nic_b), port(ends.node_b, nic_b))) {
+          for_each_cable(ends, weight, use);
+          continue;
+        }
+        nic_a = nic_b;
+      }
+      use(nic_a, nic_b, weight);
     }
+  }
+
+  template <class Use>
+  void for_each_cable(const Ends& ends, double weight, Use use) const {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+    for (std::uint32_t i = 0; i < nics; ++i)
+      for (std::uint32_t j = 0; j < nics; ++j)
+        if (joined(port(ends.node_a, i), port(ends.node_b, j))) pairs.emplace_back(i, j);
+    SIM_CHECK(!pairs.empty(), ends.node_a, ends.node_b);
+    for (const auto& [i, j] : pairs) use(i, j, weight / static_cast<double>(pairs.size()));
   }
 
   [[nodiscard]] const Port& port(std::uint32_t node, std::uint32_t nic) const { return fabric.ports[std::size_t{node} * nics + nic]; }

@@ -85,7 +85,8 @@ class Checks {
     }
     const std::string& preset = cluster.fabric->preset;
     if (cluster.fabric->network) {
-      for (const char* key : {"preset", "oversubscription", "leaf_ports", "nodes_per_pod", "core_oversubscription"}) {
+      for (const char* key : {"preset", "oversubscription", "leaf_ports", "nodes_per_pod", "core_oversubscription", "shape", "nodes_per_switch",
+                              "neighbour_links", "switches_per_group", "global_links"}) {
         const std::string path = std::string{"cluster.fabric."} + key;
         if (where_.given(path)) {
           add(path, "has no meaning beside a network that is written out",
@@ -105,8 +106,18 @@ class Checks {
       add(key, "has no meaning in this fabric",
           fmt::format("preset: {} ({}), or no such key", join(presets, " or "), where_.cite("cluster.fabric.preset")), preset);
     };
-    meant_for("cluster.fabric.nodes_per_pod", cluster.fabric->nodes_per_pod.has_value(), {"clos-3tier", "rail-clos-3tier", "rail-clos", "rail-only"});
-    meant_for("cluster.fabric.core_oversubscription", cluster.fabric->core_oversubscription != 1.0, {"clos-3tier", "rail-clos-3tier"});
+    meant_for("cluster.fabric.nodes_per_pod", cluster.fabric->nodes_per_pod.has_value(),
+              {"clos-3tier", "rail-clos-3tier", "meta-rack", "rail-clos", "rail-only", "dual-plane"});
+    meant_for("cluster.fabric.core_oversubscription", cluster.fabric->core_oversubscription.value_or(1.0) != 1.0,
+              {"clos-3tier", "rail-clos-3tier", "meta-rack"});
+    const std::vector<std::string> clos{"clos", "rail-clos", "rail-only", "dual-plane", "clos-3tier", "rail-clos-3tier", "meta-rack"};
+    meant_for("cluster.fabric.oversubscription", cluster.fabric->oversubscription != 1.0 && preset != "none", clos);
+    meant_for("cluster.fabric.leaf_ports", cluster.fabric->leaf_ports.has_value() && preset != "none", clos);
+    meant_for("cluster.fabric.shape", !cluster.fabric->shape.empty(), {"torus", "mesh"});
+    meant_for("cluster.fabric.nodes_per_switch", cluster.fabric->nodes_per_switch.has_value(), {"torus", "mesh", "dragonfly"});
+    meant_for("cluster.fabric.neighbour_links", cluster.fabric->neighbour_links.has_value(), {"torus", "mesh", "dragonfly"});
+    meant_for("cluster.fabric.switches_per_group", cluster.fabric->switches_per_group.has_value(), {"dragonfly"});
+    meant_for("cluster.fabric.global_links", cluster.fabric->global_links.has_value(), {"dragonfly"});
   }
 
   void not_modelled() {

@@ -19,7 +19,12 @@ struct Fabric {
   double oversubscription = 1.0;
   std::optional<std::int64_t> leaf_ports;
   std::optional<std::int64_t> nodes_per_pod;  // clos-3tier
-  double core_oversubscription = 1.0;         // clos-3tier: pod to core
+  std::optional<double> core_oversubscription;  // three tiers: pod to core
+  std::vector<std::int64_t> shape;            // torus, mesh
+  std::optional<std::int64_t> nodes_per_switch;    // torus, mesh, dragonfly
+  std::optional<std::int64_t> neighbour_links;     // torus, mesh, dragonfly
+  std::optional<std::int64_t> switches_per_group;  // dragonfly
+  std::optional<std::int64_t> global_links;        // dragonfly
   std::optional<std::string> file;            // becomes `network` before reading (include.hpp)
   std::optional<Network> network;             // instead of a preset
   Routing routing;
@@ -29,8 +34,9 @@ struct Fabric {
   void visit(V& v) {
     v.key("preset", preset,
           "Shape of the network: rail-clos (GPU i of every node on leaf i), clos (two tiers), clos-3tier, rail-clos-3tier, "
-          "rail-only (no spine joins two rails), none.",
-          words({"rail-clos", "clos", "clos-3tier", "rail-clos-3tier", "rail-only", "none"}));
+          "rail-only (no spine joins two rails), dual-plane (each card a port on either of two rail-clos planes), meta-rack (racks of 16 "
+          "GPUs, zones of full bisection), torus, mesh, dragonfly, direct (boxes joined card to card), none. docs/guide/fabrics.md shows them.",
+          words({"rail-clos", "clos", "clos-3tier", "rail-clos-3tier", "rail-only", "dual-plane", "meta-rack", "torus", "mesh", "dragonfly", "direct", "none"}));
     v.key("nic", nic, "Network card of the catalogue. Default: the node's own.", not_empty().example("ib-ndr-400").in_starter());
     v.key("nics_per_node", nics_per_node, "Network cards in a node. Default: the node's own.",
           between(1, 1024).example("8"));
@@ -40,7 +46,15 @@ struct Fabric {
     v.key("nodes_per_pod", nodes_per_pod, "Nodes below one set of spines (three tiers), or of a rail's leaf (rail fabrics).",
           between(1, 1e6).example("384"));
     v.key("core_oversubscription", core_oversubscription,
-          "Pod-to-core oversubscription (three tiers); 1 is none.", between(1, 1e4));
+          "Pod-to-core oversubscription (three tiers); 1 is none. Default: 1, meta-rack 7.", between(1, 1e4).example("2"));
+    v.key("shape", shape, "Switches in each dimension (torus, mesh).", between(1, 1e6).example("[4, 4, 4]"));
+    v.key("nodes_per_switch", nodes_per_switch, "Nodes on a switch (torus, mesh, dragonfly). Default: 1.", between(1, 1e6).example("2"));
+    v.key("neighbour_links", neighbour_links,
+          "Parallel links of two neighbours (torus, mesh), or of two switches of a group (dragonfly). Default: as many as NICs on a switch.",
+          between(1, 1e5).example("4"));
+    v.key("switches_per_group", switches_per_group, "Switches in a group (dragonfly).", between(1, 1e6).example("8"));
+    v.key("global_links", global_links, "Links of two groups (dragonfly). Default: a group has as many to all others as it has NICs.",
+          between(1, 1e5).example("4"));
     v.key("file", file, "File with the switches and links instead of a preset, from this file's folder or the working folder.",
           not_empty().example("my-fabric.yaml"));
     v.key("network", network, "Switches and links written out, instead of a preset.");

@@ -152,7 +152,7 @@ TEST_CASE("topology: leaves and pods obey their oversubscription") {
     }
     const double most = group_up.empty() ? 0.0 : *std::max_element(group_up.begin(), group_up.end());
     for (const SpineGroup& group : fabric.groups)
-      if (group.up) CHECK(fabric.bundles[*group.up].capacity.si() * sample.cluster.fabric->core_oversubscription == doctest::Approx(most));
+      if (group.up) CHECK(fabric.bundles[*group.up].capacity.si() * *sample.cluster.fabric->core_oversubscription == doctest::Approx(most));
   }
 }
 

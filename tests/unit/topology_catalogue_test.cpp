@@ -11,6 +11,7 @@
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
 #include "tests/support/source_dir.hpp"
+#include "topologies/bisection.hpp"
 #include "topologies/catalogue.hpp"
 #include "topologies/routing.hpp"
 
@@ -249,6 +250,23 @@ TEST_CASE("topology: the shared tables' spellings of GPUs are known") {
     CAPTURE(file);
     CHECK_NOTHROW(find_gpu(loaded, spelling));
   }
+}
+
+// A rack of 72 GPUs on one NVSwitch is one node; between two racks every GPU has its own NIC on its own rail.
+TEST_CASE("catalogue: an NVLink domain of a rack is a node") {
+  const Catalogue catalogue = load_catalogue(STEPCAST_SOURCE_DIR "/topologies/data");
+  scenario::Cluster cluster;
+  cluster.nodes = 2;
+  cluster.node = "gb200-nvl72";
+  cluster.fabric = scenario::Fabric{.preset = "rail-clos"};
+  const Fabric fabric = build_fabric(resolve_cluster(catalogue, cluster), cluster);
+  CHECK(fabric.gpus.size() == 144);
+  const Router router{fabric};
+  CHECK(router.path(0, 71).kind == PathKind::kNvlink);
+  CHECK(router.path(0, 71).switch_hops == 1);
+  CHECK(router.path(0, 72).kind == PathKind::kNetwork);
+  CHECK(fabric.leaves.size() == fabric.nics_per_node());
+  CHECK(bisection(fabric)->fraction() == doctest::Approx(1.0));
 }
 
 TEST_SUITE_END();
