@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "app/communication_choice.hpp"
 #include "app/evidence.hpp"
 #include "app/placed.hpp"
 #include "app/routing_choice.hpp"
@@ -44,15 +45,12 @@ std::int64_t communicators_of(const plan::Plan& plan) {
 run::Machine machine_of(const Setup& setup, const topology::Fabric& fabric, const topology::Router& router,
                         const gpu::GpuModel& model) {
   const scenario::Communication& communication = setup.scenario.communication;
-  std::optional<collective::Algorithm> forced;
-  if (communication.algorithm == scenario::CollectiveAlgorithm::kRing) forced = collective::Algorithm::kRing;
-  if (communication.algorithm == scenario::CollectiveAlgorithm::kTree) forced = collective::Algorithm::kTree;
   const std::int64_t channels = communication.channels.value_or(kUsualChannels);
   return {.fabric = fabric,
           .router = router,
           .gpu = model,
-          .collectives = {},
-          .forced_algorithm = forced,
+          .collectives = with_choices(setup.collectives, communication),
+          .forced = forced_choices(communication),
           .communicator_bytes = collective::communicator_memory(channels) * communicators_of(setup.plan),
           .communication_launch = model.parameters().host_collective,
           .paths = setup.paths};

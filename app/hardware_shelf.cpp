@@ -10,7 +10,8 @@ topology::Catalogue load_catalogue(const DataFiles& data) {
 }
 
 HardwareShelf load_shelf(const DataFiles& data) {
-  return {load_catalogue(data), calibration::read_profiles(data.profiles().string())};
+  return {load_catalogue(data), calibration::read_profiles(data.profiles().string()),
+          calibration::read_network_profiles((data.profiles() / "network").string())};
 }
 
 topology::ClusterHardware pick_hardware(const topology::Catalogue& catalogue, const scenario::Loaded& loaded) {
@@ -25,6 +26,13 @@ calibration::ChosenProfile pick_profile(const HardwareShelf& shelf, const scenar
 
 topology::Fabric lay_fabric(const topology::ClusterHardware& hardware, const scenario::Loaded& loaded) {
   return placed(loaded.where, [&] { return topology::build_fabric(hardware, loaded.scenario.cluster); });
+}
+
+collective::Parameters pick_collectives(const HardwareShelf& shelf, const topology::ClusterHardware& hardware,
+                                        const calibration::ChosenProfile& profile) {
+  const auto& local = profile.profile.collectives;
+  return calibration::collective_parameters(hardware.gpu, local ? &*local : nullptr,
+                                            calibration::find_network_profile(shelf.networks, hardware.nic.name, hardware.node.name));
 }
 
 }  // namespace stepcast::app

@@ -15,6 +15,7 @@ namespace stepcast::app {
 struct HardwareShelf {
   topology::Catalogue catalogue;
   std::vector<calibration::Profile> profiles;
+  std::vector<calibration::NetworkCollectives> networks;
 };
 topology::Catalogue load_catalogue(const DataFiles& data);
 HardwareShelf load_shelf(const DataFiles& data);
@@ -27,5 +28,9 @@ topology::Fabric lay_fabric(const topology::ClusterHardware& hardware, const sce
 // The scenario's `profile:` file, or the shelf's for that GPU.
 calibration::ChosenProfile pick_profile(const HardwareShelf& shelf, const scenario::Loaded& loaded,
                                         const topology::Gpu& gpu);
+
+// NCCL's constants, with what the profiles of the GPU and the NIC replace.
+collective::Parameters pick_collectives(const HardwareShelf& shelf, const topology::ClusterHardware& hardware,
+                                        const calibration::ChosenProfile& profile);
 
 }  // namespace stepcast::app

@@ -23,6 +23,7 @@ struct Setup {
   run::PathRules paths;
   scenario::Positions where;                      // of the scenario's keys
   calibration::ChosenProfile profile;
+  collective::Parameters collectives;
   plan::Plan plan;
   plan::Dtype matrix_dtype = plan::Dtype::kBf16;  // of matrix products
   FlopRate peak;                                  // the data sheet's dense rate for it, at its own clock

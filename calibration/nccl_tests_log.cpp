@@ -204,7 +204,7 @@ class Reader {
     const auto refuse = [&](const std::string& why) { log_.remarks.push_back({number, why}); };
 
     NcclRow row{.line = number, .size = *size, .count = *count, .dtype = std::string{*type}, .unit = layout_.unit};
-    Tokens rest{type + 1, tokens.end()};
+    Tokens rest{type + 1, std::find(type, tokens.end(), "#")};  // a remark may follow
     if (!rest.empty() && is_one_of(rest.front(), kOperations)) {
       row.redop = rest.front();
       rest.erase(rest.begin());

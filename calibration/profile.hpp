@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "calibration/collective_profile.hpp"
 #include "sim/base/units.hpp"
 #include "sim/scenario/key.hpp"
 #include "topologies/hardware.hpp"
@@ -133,6 +134,7 @@ struct Profile {
   AttentionProfile attention;
   OverheadProfile overhead;
   ClockProfile clock;
+  std::optional<LocalCollectives> collectives;
   template <class V>
   void visit(V& v) {
     v.key("schema", schema, "Format version.", scenario::only_version(1));
@@ -145,6 +147,7 @@ struct Profile {
     v.key("attention", attention, "Fused attention.", scenario::required());
     v.key("overhead", overhead, "Fixed costs.", scenario::required());
     v.key("clock", clock, "What the power limit leaves of the clock.", scenario::required());
+    v.key("collectives", collectives, "Collectives inside a host. Default: NCCL's own constants.");
   }
 };
 

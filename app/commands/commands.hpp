@@ -14,6 +14,7 @@ Command network_command();
 Command validate_command();
 Command list_command();
 Command import_command();
+Command calibrate_command();
 Command schema_command();
 Command init_command();
 Command completion_command();

@@ -3,6 +3,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
+#include "app/commands/network_collective.hpp"
 #include "app/connection_matrix.hpp"
 #include "app/flow_report.hpp"
 #include "app/hardware_shelf.hpp"
@@ -44,6 +45,7 @@ OptionList network_options() {
       ("set", po::value<std::vector<std::string>>()->value_name("KEY=VALUE"), "change one key of FILE; may be repeated")
       ("csv", po::value<std::string>()->value_name("FILE"), "write a row for each flow of FILE.yaml: when it started and ended")
       ("svg", po::value<std::string>()->value_name("FILE"), "draw the links by how busy they were");
+  add_collective_options(options);
   add_output_options(options);
   return options;
 }
@@ -109,10 +111,11 @@ Status run_traffic(const Invocation& invocation, Session& session) {
 }
 
 Status run_network(const Invocation& invocation, Session& session) {
+  if (invocation.has("collective")) return run_collective(invocation, session);
   const bool recorded = invocation.has("replay") || invocation.has("topology");
   if (recorded != invocation.operands.empty()) {
     throw UserError(Diagnostic{.path = "stepcast network", .problem = recorded ? "a file and --replay exclude each other" : "no flows",
-                               .expected = "FILE.yaml, or --replay FCT.csv --topology T.topo"});
+                               .expected = "FILE.yaml, --collective NAME FILE.yaml, or --replay FCT.csv --topology T.topo"});
   }
   return recorded ? replay_recorded(invocation) : run_traffic(invocation, session);
 }
@@ -121,10 +124,11 @@ Status run_network(const Invocation& invocation, Session& session) {
 
 Command network_command() {
   return {.name = "network",
-          .summary = "flows alone on a fabric: recorded completion times beside simulated ones",
+          .summary = "collectives, flows or recorded flows alone on a fabric",
           .operands = {.usage = "[FILE.yaml]", .min = 0, .max = 1},
-          .details = "FILE has a cluster: section as a scenario has, and the flows in traffic:. "
-                     "Replays flows of a packet-level recording on the paths that they took and prints mean, p99 and makespan, "
+          .details = "--collective times one on the cluster of FILE (a scenario, or a file with only a cluster: section) size by size and "
+                     "prints nccl-tests' own table. Without, FILE has a cluster: section as a scenario has, and the flows in traffic:. "
+                     "--replay replays flows of a packet-level recording on the paths that they took and prints mean, p99 and makespan, "
                      "simulated and recorded, and the error of single flows.",
           .options = network_options(),
           .run = run_network};

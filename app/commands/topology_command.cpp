@@ -1,8 +1,7 @@
 // `stepcast topology`: the fabric of a scenario's cluster, or of a file that has only a cluster.
-#include <filesystem>
-
 #include <fmt/format.h>
 
+#include "app/cluster_file.hpp"
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
 #include "app/forecast_json.hpp"
@@ -10,9 +9,6 @@
 #include "app/routing_choice.hpp"
 #include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
-#include "sim/scenario/include.hpp"
-#include "sim/scenario/overlay.hpp"
-#include "sim/scenario/read.hpp"
 #include "topologies/bisection.hpp"
 #include "topologies/inventory.hpp"
 #include "topologies/picture.hpp"
@@ -22,41 +18,6 @@ namespace stepcast::app {
 namespace {
 
 namespace po = boost::program_options;
-
-// A file about the cluster alone.
-struct ClusterFile {
-  std::int64_t schema = 1;
-  std::string name = "cluster";
-  scenario::Cluster cluster;
-  template <class V>
-  void visit(V& v) {
-    v.key("schema", schema, "Version of this file format.", scenario::only_version(1));
-    v.key("name", name, "What the cluster is called.", scenario::not_empty());
-    v.key("cluster", cluster, "The machine.", scenario::required());
-  }
-};
-
-scenario::Loaded load(const std::string& file, const std::vector<std::string>& sets) {
-  Diagnostics problems;
-  auto root = scenario::parse_yaml(read_file(file), file, problems);
-  problems.throw_if_any();
-  if (!root || root->find("model") != nullptr) return scenario::load_scenario(file, sets);
-  scenario::Loaded loaded;
-  if (root->find("gpus") != nullptr) {  // a node's description, as in the catalogue
-    *root = scenario::Node{.kind = scenario::NodeKind::kMapping, .at = root->at};
-    scenario::apply_set(*root, "name=" + std::filesystem::path{file}.stem().string(), problems);
-    scenario::apply_set(*root, "cluster.node=" + file, problems);
-  }
-  for (const std::string& set : sets) scenario::apply_set(*root, set, problems);
-  scenario::include_network(*root, file, problems);
-  const ClusterFile read = scenario::read_tree<ClusterFile>(*root, problems);
-  problems.throw_if_any();
-  loaded.scenario.name = read.name;
-  loaded.scenario.cluster = read.cluster;
-  if (scenario::is_node_file(read.cluster.node)) loaded.scenario.cluster.node = scenario::resolve_path(read.cluster.node, file);
-  loaded.where = scenario::Positions{*root};
-  return loaded;
-}
 
 OptionList topology_options() {
   OptionList options;
@@ -123,7 +84,7 @@ nlohmann::ordered_json to_json(const topology::Fabric& fabric, const topology::R
 }
 
 Status run_topology(const Invocation& invocation, Session& session) {
-  const scenario::Loaded loaded = load(invocation.operands[0], invocation.list("set"));
+  const scenario::Loaded loaded = load_cluster(invocation.operands[0], invocation.list("set"));
   const topology::ClusterHardware hardware = pick_hardware(load_catalogue(session.data), loaded);
   const topology::Fabric fabric = lay_fabric(hardware, loaded);
   const topology::Router router{fabric};

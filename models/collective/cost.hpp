@@ -1,18 +1,26 @@
 // models/collective/cost.hpp — latency of a collective and NCCL's choice of algorithm and protocol.
 //
-// Model    T = base + steps * hop latency + traffic * wire factor / rate                       (1)
-//          ring: 2 (n-1) steps for all-reduce, n-1 otherwise, of which 2 (N-1) or N-1 cross hosts
-//          tree: 2 ((n/N - 1) local + log2(N) network hops)
-//          NCCL evaluates (1) for every algorithm and protocol with the bandwidths its topology
-//          search found and takes the least; so do we, with the bandwidths of the modelled links.
+// Model    T = L + (V + F) / r,  V = traffic * wire factor                                      (1)
+//          L = base + steps * hop latency, per algorithm and protocol (latency.cpp)
+//          r = min(rate of the links when idle, efficiency of the protocol * rate of the links inside the
+//              hosts, ceilings of LL and LL128)                                                 (2)
+//          F = min(share * V, bytes), Simple only: chunks fill the pipeline before all of its hops move;
+//              NCCL's chunks grow with the message up to 512 KiB a channel                      (3)
+//          NCCL evaluates T for every algorithm and protocol and takes the least; so do we, with
+//          the bandwidths of the modelled links in place of those its topology search finds.
 // Symbols  n ranks, N hosts. Rates are those of an otherwise idle network; contention is the flow
 //          model's business, not this file's.
-// Source   NVIDIA/nccl src/graph/tuning (ncclTopoTuneModel), restated
+// Source   NVIDIA/nccl src/graph/tuning.cc (ncclTopoTuneModel), restated; (3): src/enqueue.cc, where chunk
+//          sizes are chosen. NCCL's own table for Simple trees stands for the same loss
 // Valid    one communicator, ranks spread evenly over the hosts
-// Ignores  NVLS, CollNet, PAT; NCCL's per-size correction factors for trees
+// Ignores  NCCL's table of Simple trees' correction, (3) in its place; its ceilings of trees per channel; several operations in one launch;
+//          channels that small messages leave unused
+// Tests    unit/collective_test (worked by hand), diff/nccl_logs_test (measured)
 #pragma once
 
+#include <array>
 #include <optional>
+#include <vector>
 
 #include "models/collective/edges.hpp"
 #include "models/collective/parameters.hpp"
@@ -24,23 +32,56 @@ namespace stepcast::collective {
 struct Layout {
   std::size_t ranks = 1;
   std::size_t hosts = 1;
-  bool nvlink = true;  // GPUs of a host talk over NVLink; else PCIe
+  bool nvlink = true;    // GPUs of a host talk over NVLink; else PCIe
+  bool nvswitch = false; // through a switch that all of them share
+  Wiring wiring = Wiring::kShared;
+
+  [[nodiscard]] bool even() const { return ranks % hosts == 0; }
+  [[nodiscard]] std::size_t local() const { return ranks / hosts; }  // ranks of a host
 };
+
+// What the user fixed; empty: NCCL's choice.
+struct Forced {
+  std::optional<Algorithm> algorithm;
+  std::optional<Protocol> protocol;
+};
+
+// Of an algorithm's edges on idle links [B/s].
+struct IdleRate {
+  double whole = 0.0;          // 0: not asked for
+  double local = kNoCeiling;   // of the edges inside hosts alone
+};
+using IdleRates = std::array<IdleRate, kAlgorithmCount>;  // index: Algorithm
 
 struct Choice {
   Algorithm algorithm = Algorithm::kRing;
   Protocol protocol = Protocol::kSimple;
-  Duration latency;                 // before the fluid starts to move
+  Duration latency;                 // before the fluid starts to move, the pipeline's fill included
   double wire_bytes = 0.0;          // traffic times wire factor: the work of the fluid
   std::optional<double> rate_cap;   // [wire B/s]
 };
 
+// Algorithms that NCCL considers, in order of preference among equals. Where the forced one cannot make the
+// collective on this layout, those that can: as NCCL, which then ignores the wish.
+std::vector<Algorithm> candidates(plan::CollectiveKind kind, const Layout& layout, const Parameters& parameters,
+                                  std::optional<Algorithm> forced = std::nullopt);
+bool can_make(Algorithm algorithm, plan::CollectiveKind kind, const Layout& layout, const Parameters& parameters);
+bool has_protocol(Algorithm algorithm, Protocol protocol, const Layout& layout);
+
 Duration latency_of(plan::CollectiveKind kind, Algorithm algorithm, Protocol protocol, const Layout& layout,
                     const Parameters& parameters);
 
-// `ring_rate`, `tree_rate`: [B/s] the fluid reaches alone on its links. `forced`: the user's choice.
-// Deterministic: ties go to the earlier algorithm, then protocol.
-Choice choose(plan::CollectiveKind kind, Bytes bytes, const Layout& layout, double ring_rate, double tree_rate,
-              std::optional<Algorithm> forced, const Parameters& parameters);
+// The cost (1) of one algorithm and protocol, and its parts.
+struct Cost {
+  Choice choice;
+  double seconds = 0.0;
+};
+Cost evaluate(plan::CollectiveKind kind, Bytes bytes, const Layout& layout, Algorithm algorithm, Protocol protocol,
+              const IdleRate& idle, const Parameters& parameters);
+
+// Requires: `idle` holds the rates of all candidates.
+// Deterministic: ties go to the earlier candidate, then protocol.
+Choice choose(plan::CollectiveKind kind, Bytes bytes, const Layout& layout, const IdleRates& idle, const Forced& forced,
+              const Parameters& parameters);
 
 }  // namespace stepcast::collective

@@ -6,12 +6,14 @@
 //          Double binary tree all-reduce: half of S goes up and down each of two trees whose inner
 //          nodes are disjoint, so a node sends and receives 2 S at most.                       (2)
 //          All-to-all of S bytes a rank: S/n between every ordered pair.                       (3)
+//          Send and receive: S from each rank to the next.                                      (4)
+//          NVLS, NVLS tree and CollNet: switch_edges.cpp; PAT: pat_edges.cpp.
 // Source   (1) Patarasuk and Yuan 2009; (2) Sanders, Speck, Traeff 2009; NCCL's busbw definitions
 //          (nccl-tests doc/PERFORMANCE.md) give the same factors.
 // Layout   Ranks of one node are chained through its NVSwitch or PCIe; between nodes one ring (tree)
 //          per local rank enters and leaves every node at the same local GPU, so it keeps its rail;
 //          the chain's last GPU hands over to that GPU inside the node (PXN).
-// Ignores  NVLS, CollNet/SHARP; rings that prefer another NIC than their GPU's own
+// Ignores  links of a full mesh whose stride is not coprime to the number of GPUs (of 7 links on 8 GPUs rings use 4); rings that prefer another NIC than their GPU's own; all-to-all of unequal parts
 #pragma once
 
 #include <cstdint>
@@ -31,13 +33,17 @@ struct Member {
 struct Edge {
   std::uint32_t from = 0;  // global GPU index
   std::uint32_t to = 0;
-  double share = 1.0;      // of the traffic of equations (1) to (3)
+  double share = 1.0;      // of the traffic of equations (1) to (4)
 };
 
-// Members in rank order. Cost O(n * local ranks) for rings and trees, O(n^2) for pairwise.
-std::vector<Edge> edges_of(Algorithm algorithm, std::span<const Member> members);
+// What joins the GPUs of a host. On a full mesh each pair has a link of its own, and a chain uses one of a GPU's links: rings and
+// trees are spread over several orders of the GPUs, strides coprime to their number.
+enum class Wiring : std::uint8_t { kShared, kFullMesh };
 
-// Bytes of traffic by equations (1) to (3). Requires: ranks >= 1; bytes as plan::Collective::bytes.
+// Members in rank order. Cost O(n * local ranks) for rings and trees, O(n^2) for pairwise.
+std::vector<Edge> edges_of(Algorithm algorithm, std::span<const Member> members, Wiring wiring = Wiring::kShared);
+
+// Bytes of traffic by equations (1) to (4). Requires: ranks >= 1; bytes as plan::Collective::bytes.
 double traffic_bytes(plan::CollectiveKind kind, Algorithm algorithm, Bytes bytes, std::size_t ranks);
 
 }  // namespace stepcast::collective

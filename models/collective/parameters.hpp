@@ -1,47 +1,87 @@
-// models/collective/parameters.hpp — the constants of NCCL's own cost model: the prior until a
-// cluster is calibrated.
-// Source   NVIDIA/nccl src/graph/tuning (base and hardware latencies, LL bandwidth ceilings), as
-//          collected in the catalogue's hardware table; LL and LL128 wire formats: NCCL device code
-//          (LL: 4 B data + 4 B flag; LL128: 120 B data in 128 B lines).
-// Ignores  NVLS, CollNet/SHARP and PAT (separate algorithms), per-channel bandwidth ceilings
+// models/collective/parameters.hpp — what the cost model of collectives needs to know of a machine. The
+// defaults are NCCL's own constants (nccl_constants.hpp), the prior until a cluster is calibrated.
+// Symbols  LL moves 4 B of data with 4 B of flag, LL128 120 B in lines of 128, Simple bare data.
+// Source   NVIDIA/nccl src/graph/tuning.cc, versions 2.26 and 2.27; wire formats: NCCL device code
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <string_view>
 
 #include "sim/base/units.hpp"
 
 namespace stepcast::collective {
 
-enum class Algorithm : std::uint8_t { kRing, kTree, kPairwise };
-inline constexpr std::size_t kAlgorithmCount = 3;
+// kPairwise: all pairs of ranks at once (all-to-all). kShift: each rank to the next one (send and receive).
+enum class Algorithm : std::uint8_t { kRing, kTree, kNvls, kNvlsTree, kCollNet, kPat, kPairwise, kShift };
+inline constexpr std::size_t kAlgorithmCount = 8;
 enum class Protocol : std::uint8_t { kLl, kLl128, kSimple };
 inline constexpr std::size_t kProtocolCount = 3;
+
+std::string_view name_of(Algorithm algorithm);  // "ring", "nvls-tree", ...
+std::string_view name_of(Protocol protocol);    // "LL", "LL128", "Simple"
 
 template <class T>
 using PerProtocol = std::array<T, kProtocolCount>;  // index: Protocol
 
-struct Parameters {
-  // Per call: kernel launch and connection set-up [s].
-  PerProtocol<double> ring_base_s{6.6e-6, 14e-6, 8.4e-6};
+inline constexpr double kNoCeiling = std::numeric_limits<double>::infinity();
+
+// Pipelines of Simple fill before they run: the first `share` of each byte up to `bytes` in all.
+struct Fill {
+  double share = 0.0;
+  double bytes = 0.0;
+};
+
+// Inside a host.
+struct LocalParameters {
+  PerProtocol<double> ring_base_s{6.6e-6, 14e-6, 8.4e-6};   // per call
   PerProtocol<double> tree_base_s{6.8e-6, 14e-6, 8.4e-6};
-  // Per step over one hop [s].
-  PerProtocol<double> ring_nvlink_s{0.6e-6, 1.9e-6, 3.4e-6};
+  PerProtocol<double> ring_nvlink_s{0.6e-6, 1.9e-6, 3.4e-6};  // per step over one hop
   PerProtocol<double> ring_pcie_s{1.0e-6, 2.5e-6, 5.7e-6};
-  PerProtocol<double> ring_network_s{2.7e-6, 4.0e-6, 14e-6};
   PerProtocol<double> tree_nvlink_s{0.6e-6, 1.25e-6, 4.0e-6};
   PerProtocol<double> tree_pcie_s{1.0e-6, 1.9e-6, 4.0e-6};
-  PerProtocol<double> tree_network_s{5.0e-6, 8.5e-6, 14e-6};
-  double network_overhead_s = 1.0e-6;  // per message and step on the network (Intel hosts; AMD: 2 us)
-  double point_to_point_base_s = 8.4e-6;  // send/recv kernel: as the ring's Simple base
-  // Wire bytes per payload byte.
-  PerProtocol<double> wire_factor{2.0, 128.0 / 120.0, 1.0};
-  double tree_wire_factor = 1.0 / 0.92;  // NCCL rates a tree at 92 % of a ring's bandwidth
-  // LL moves data through registers and flags: ceiling of its payload rate [B/s] within a node
-  // (Ampere's 87.7 GB/s) and across nodes (19 GB/s for more than two).
-  double ll_ceiling_intra = 87.7e9;
-  double ll_ceiling_inter = 19e9;
+  // Share of what the links between the GPUs carry that the kernels reach.
+  PerProtocol<double> efficiency{1.0, 1.0, 1.0};
+  double ll_ceiling = 87.7e9;                // payload [B/s]
+  double ll128_channel_ceiling = 20e9;       // payload [B/s] per channel
+  double nvls_s = 25e-6;                     // NVLink SHARP: per call
+  double nvls_efficiency = 0.85;
+  double pairwise_ll_base_s = 8.4e-6;        // grouped send and receive
+  double pairwise_simple_base_s = 8.4e-6;
+  double pairwise_ll_ceiling = 40e9;         // payload [B/s]
+  double pairwise_efficiency = 1.0;
+  double collnet_s = 3.7e-6;
+  double collnet_arity_s = 0.4e-6;           // per further rank of the host
+  Fill fill;
+};
+
+// Between hosts.
+struct NetworkParameters {
+  PerProtocol<double> ring_s{2.7e-6, 4.0e-6, 14e-6};  // per step over the network
+  PerProtocol<double> tree_s{5.0e-6, 8.5e-6, 14e-6};
+  double nvls_tree_s = 14e-6;
+  double collnet_s = 31e-6;
+  double latency_s = 0.0;                    // of this network beyond InfiniBand's; twice for Simple, which flushes
+  double overhead_s = 1.0e-6;                // per message and step (Intel hosts; AMD: 2 us)
+  double ll_ceiling = 19e9;                  // payload [B/s] of a host
+  double ll128_ceiling = kNoCeiling;
+  double ring_plateau = 1.4;                 // latency of Simple rings once every rank has 64 B a channel
+  double tree_efficiency = 0.92;
+  Fill fill;
+};
+
+struct Parameters {
+  LocalParameters local;
+  NetworkParameters network;
+  std::int64_t channels = 16;
+  bool nvls = false;                         // the GPUs and the switch between them can
+  bool collnet = false;                      // switches that reduce: used only where the user says so
+  double pat_base_s = 8e-6;
+  double pat_rank_s = 2.8e-6;
+  double pat_efficiency = 0.75;
+  PerProtocol<double> wire_factor{2.0, 128.0 / 120.0, 1.0};  // wire bytes per payload byte
 };
 
 }  // namespace stepcast::collective

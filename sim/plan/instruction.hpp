@@ -29,7 +29,7 @@ enum class Stage : std::uint8_t { kInput, kForward, kRecompute, kBackward, kGrad
 // Which resource's traffic this is: exposed time is reported per purpose.
 enum class Purpose : std::uint8_t { kTensor, kPipeline, kData, kExpert, kContext, kOffload };
 
-enum class CollectiveKind : std::uint8_t { kAllReduce, kAllGather, kReduceScatter, kBroadcast, kAllToAll };
+enum class CollectiveKind : std::uint8_t { kAllReduce, kAllGather, kReduceScatter, kBroadcast, kAllToAll, kSendReceive };
 
 struct Compute {
   KernelId kernel;
@@ -37,7 +37,8 @@ struct Compute {
 };
 
 // `bytes` follows nccl-tests: all-reduce and broadcast: the buffer; all-gather: the gathered output;
-// reduce-scatter: the input before scattering; all-to-all: what each rank holds.
+// reduce-scatter: the input before scattering; all-to-all: what each rank holds; send-receive: what each rank
+// sends to the next one of the group and receives from the one before.
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   GroupId group;

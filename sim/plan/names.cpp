@@ -16,7 +16,7 @@ constexpr Words<kOpClassCount> kOpClasses{"gemm",    "attention", "elementwise",
 constexpr Words<4> kPasses{"forward", "input_grad", "weight_grad", "backward"};
 constexpr Words<6> kStages{"input", "forward", "recompute", "backward", "gradient_sync", "optimizer"};
 constexpr Words<6> kPurposes{"tensor", "pipeline", "data", "expert", "context", "offload"};
-constexpr Words<5> kCollectives{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all"};
+constexpr Words<6> kCollectives{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "send_receive"};
 constexpr Words<5> kCopies{"host_to_device", "device_to_host", "device_to_device", "nvme_to_host", "host_to_nvme"};
 constexpr Words<6> kStreams{"compute", "communication", "host_to_device", "device_to_host", "host", "io"};
 constexpr Words<5> kMemories{"device", "pinned_host", "pageable_host", "managed", "nvme"};

@@ -7,19 +7,16 @@ namespace stepcast::run {
 CallTable::CallTable(const Machine& machine, const CompiledPlan& compiled, const GroupTable& groups, LinkPaths& paths)
     : machine_{machine}, compiled_{compiled}, groups_{groups}, paths_{paths}, uses_{machine.router, paths} {}
 
-double CallTable::alone(std::uint32_t communicator, collective::Algorithm algorithm) {
-  const std::vector<collective::Edge> edges = collective::edges_of(algorithm, groups_.members_on_hosts(communicator));
-  return rate_alone(uses_.ask(edges, owner_of_collective(communicator, algorithm)), paths_);
-}
-
-const CallTable::Rates& CallTable::rates(std::uint32_t communicator) {
-  const auto [it, is_new] = rates_.try_emplace(communicator);
-  if (is_new) {
-    Rates& rates = it->second;
-    rates.ring = alone(communicator, collective::Algorithm::kRing);
-    rates.tree = groups_.communicator(communicator).layout.hosts > 1 ? alone(communicator, collective::Algorithm::kTree) : rates.ring;
-  }
-  return it->second;
+const collective::IdleRate& CallTable::idle(std::uint32_t communicator, collective::Algorithm algorithm) {
+  collective::IdleRate& rate = rates_[communicator][static_cast<std::size_t>(algorithm)];
+  if (rate.whole > 0.0) return rate;
+  const TrafficOwner owner = owner_of_collective(communicator, algorithm);
+  std::vector<collective::Edge> edges = groups_.edges(communicator, algorithm);
+  rate.whole = rate_alone(uses_.ask(edges, owner), paths_);
+  const std::uint32_t local = machine_.fabric.gpus_per_node;
+  std::erase_if(edges, [&](const collective::Edge& edge) { return edge.from / local != edge.to / local; });
+  rate.local = rate_alone(uses_.ask(edges, owner), paths_);
+  return rate;
 }
 
 const Call& CallTable::call(std::uint32_t communicator, std::uint32_t site_index) {
@@ -27,12 +24,14 @@ const Call& CallTable::call(std::uint32_t communicator, std::uint32_t site_index
   Call& call = it->second;
   if (!is_new) return call;
   const CollectiveSite& site = compiled_.sites[site_index];
-  const Rates& idle = rates(communicator);
-  call.choice = collective::choose(site.kind, site.bytes, groups_.communicator(communicator).layout, idle.ring,
-                                   idle.tree, machine_.forced_algorithm, machine_.collectives);
-  double rate = idle.ring;
-  if (call.choice.algorithm == collective::Algorithm::kTree) rate = idle.tree;
-  if (call.choice.algorithm == collective::Algorithm::kPairwise) rate = alone(communicator, collective::Algorithm::kPairwise);
+  const collective::Layout& layout = groups_.communicator(communicator).layout;
+  for (const collective::Algorithm algorithm :
+       collective::candidates(site.kind, layout, machine_.collectives, machine_.forced.algorithm)) {
+    idle(communicator, algorithm);
+  }
+  const collective::IdleRates& rates = rates_[communicator];
+  call.choice = collective::choose(site.kind, site.bytes, layout, rates, machine_.forced, machine_.collectives);
+  double rate = rates[static_cast<std::size_t>(call.choice.algorithm)].whole;
   if (call.choice.rate_cap) rate = std::min(rate, *call.choice.rate_cap);
   call.alone = Duration::from_seconds(call.choice.wire_bytes / rate);
   call.loads_network = call.alone.seconds() >= kNegligible * call.choice.latency.seconds();

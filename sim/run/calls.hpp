@@ -31,19 +31,15 @@ class CallTable {
   const Call& call(std::uint32_t communicator, std::uint32_t site);
 
  private:
-  struct Rates {
-    double ring = 0.0;
-    double tree = 0.0;
-  };
-  const Rates& rates(std::uint32_t communicator);
-  double alone(std::uint32_t communicator, collective::Algorithm algorithm);  // [B/s] on an idle network
+  // Of the algorithm on an idle network. Cost O(its edges), once a communicator and algorithm.
+  const collective::IdleRate& idle(std::uint32_t communicator, collective::Algorithm algorithm);
 
   const Machine& machine_;
   const CompiledPlan& compiled_;
   const GroupTable& groups_;
   LinkPaths& paths_;
   UseBuilder uses_;
-  std::unordered_map<std::uint32_t, Rates> rates_;   // lookup only
+  std::unordered_map<std::uint32_t, collective::IdleRates> rates_;  // lookup only
   std::unordered_map<std::uint64_t, Call> calls_;    // lookup only
 };
 

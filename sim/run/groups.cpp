@@ -21,16 +21,34 @@ bool takes_part(const plan::Group& group, const plan::PerAxis& coordinates) {
                                            coordinates[plan::Axis::kPipeline]) != group.stages.end();
 }
 
+}  // namespace
+
 bool hosts_have_nvlink(const Machine& machine) {
   if (machine.fabric.gpus_per_node < 2) return true;  // nothing inside the host to talk to
   return machine.router.path(0, 1).kind == topology::PathKind::kNvlink;
 }
 
-}  // namespace
+bool hosts_have_nvswitch(const topology::Fabric& fabric) {
+  const auto end = fabric.devices.begin() + fabric.host.devices;
+  return std::any_of(fabric.devices.begin(), end, [](const topology::Device& d) { return d.kind == topology::DeviceKind::kNvswitch; });
+}
+
+// A link of its own for every pair, and more than two GPUs.
+collective::Wiring wiring_of_hosts(const Machine& machine) {
+  const std::uint32_t gpus = machine.fabric.gpus_per_node;
+  if (gpus < 3) return collective::Wiring::kShared;
+  for (std::uint32_t other = 1; other < gpus; ++other) {
+    const topology::Path path = machine.router.path(0, other);
+    if (path.kind != topology::PathKind::kNvlink || path.shares.size() != 1) return collective::Wiring::kShared;
+  }
+  return collective::Wiring::kFullMesh;
+}
 
 GroupTable::GroupTable(const plan::Plan& plan, const Machine& machine) : gpus_per_node_{machine.fabric.gpus_per_node} {
   const auto world = static_cast<std::uint32_t>(plan.world_size());
   const bool nvlink = hosts_have_nvlink(machine);
+  const bool nvswitch = hosts_have_nvswitch(machine.fabric);
+  const collective::Wiring wiring = wiring_of_hosts(machine);
   index_of_.assign(plan.groups.size(), std::vector<std::uint32_t>(world, kNone));
   for (std::uint32_t g = 0; g < plan.groups.size(); ++g) {
     const plan::GroupId group{g};
@@ -41,7 +59,9 @@ GroupTable::GroupTable(const plan::Plan& plan, const Machine& machine) : gpus_pe
       communicator.stage = plan.coordinates(communicator.members.front())[plan::Axis::kPipeline];
       communicator.layout = {.ranks = communicator.members.size(),
                              .hosts = count_hosts(communicator.members, gpus_per_node_),
-                             .nvlink = nvlink};
+                             .nvlink = nvlink,
+                             .nvswitch = nvswitch,
+                             .wiring = wiring};
       for (const RankId member : communicator.members) {
         index_of_[g][member.index()] = static_cast<std::uint32_t>(communicators_.size());
       }

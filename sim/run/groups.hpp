@@ -19,6 +19,11 @@ struct Communicator {
   collective::Layout layout;
 };
 
+// Between the GPUs of a host: NVLink at all, and a switch that all of them share.
+bool hosts_have_nvlink(const Machine& machine);
+bool hosts_have_nvswitch(const topology::Fabric& fabric);
+collective::Wiring wiring_of_hosts(const Machine& machine);
+
 class GroupTable {
  public:
   // Cost O(groups * workers).
@@ -31,6 +36,10 @@ class GroupTable {
     return index_of_[group.index()][rank.index()];
   }
   [[nodiscard]] std::vector<collective::Member> members_on_hosts(std::uint32_t index) const;
+  // Who sends to whom when the communicator runs the algorithm. Cost as collective::edges_of.
+  [[nodiscard]] std::vector<collective::Edge> edges(std::uint32_t index, collective::Algorithm algorithm) const {
+    return collective::edges_of(algorithm, members_on_hosts(index), communicators_[index].layout.wiring);
+  }
 
  private:
   std::uint32_t gpus_per_node_;

@@ -278,7 +278,7 @@ std::uint32_t Interpreter::channel_between(RankId from, RankId to) {
   const auto [it, is_new] = channel_index_.try_emplace(pair_key(from.value(), to.value()),
                                                        static_cast<std::uint32_t>(channels_.size()));
   if (is_new) {
-    const Duration base = Duration::from_seconds(machine_.collectives.point_to_point_base_s);
+    const Duration base = Duration::from_seconds(machine_.collectives.local.pairwise_simple_base_s);
     channels_.push_back({.route = message_route(from, to),
                          .latency = base + machine_.router.path(from.value(), to.value()).latency});
   }
@@ -312,7 +312,7 @@ std::vector<BundleUse> Interpreter::uses_of(RouteOwner& owner) {
     edges.push_back({from.value(), to.value(), 1.0});
     traffic = owner_of_messages(groups_, plan_.coordinates(from)[plan::Axis::kPipeline], plan_.coordinates(to)[plan::Axis::kPipeline]);
   } else {
-    edges = collective::edges_of(owner.algorithm, groups_.members_on_hosts(owner.communicator));
+    edges = groups_.edges(owner.communicator, owner.algorithm);
     traffic = owner_of_collective(owner.communicator, owner.algorithm);
   }
   owner.largest_share = 0.0;

@@ -2,9 +2,7 @@
 // constants. References only; everything named here outlives the simulation.
 #pragma once
 
-#include <optional>
-
-#include "models/collective/parameters.hpp"
+#include "models/collective/cost.hpp"
 #include "models/gpu/gpu_model.hpp"
 #include "sim/base/units.hpp"
 #include "sim/run/path_rules.hpp"
@@ -18,7 +16,7 @@ struct Machine {
   const topology::Router& router;
   const gpu::GpuModel& gpu;             // every worker's
   collective::Parameters collectives;
-  std::optional<collective::Algorithm> forced_algorithm;
+  collective::Forced forced;            // algorithm and protocol that the user chose
   Bytes communicator_bytes;             // NCCL buffers on each GPU
   // Host time to issue a collective, a send or a receive.
   Duration communication_launch;

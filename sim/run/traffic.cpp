@@ -93,7 +93,7 @@ class Folder {
       }
       for (const collective::Algorithm algorithm : loading) {
         add_member({.group = communicator.group, .algorithm = algorithm, .stage = communicator.stage}, calls.value(),
-                   collective::edges_of(algorithm, groups_.members_on_hosts(index)), owner_of_collective(index, algorithm));
+                   groups_.edges(index, algorithm), owner_of_collective(index, algorithm));
       }
     }
   }

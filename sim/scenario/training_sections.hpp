@@ -100,11 +100,13 @@ struct Training {
 
 struct Communication {
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kAuto;
+  CollectiveProtocol protocol = CollectiveProtocol::kAuto;
   std::optional<std::int64_t> channels;
 
   template <class V>
   void visit(V& v) {
-    v.key("algorithm", algorithm, "Algorithm of collectives; auto picks the faster one by size.");
+    v.key("algorithm", algorithm, "Algorithm of collectives; auto picks the fastest by size. One that cannot make a collective is left aside for it; collnet is used only when named.");
+    v.key("protocol", protocol, "Protocol of collectives; auto picks the fastest by size.");
     v.key("channels", channels, "Channels (thread blocks) a collective uses. Default: by hardware.",
           between(1, 64).example("16"));
   }

@@ -53,11 +53,23 @@ constexpr WordList<FlopsConventionChoice, 3> enum_words(FlopsConventionChoice) {
            {"llama", FlopsConventionChoice::kLlama}}};
 }
 
-enum class CollectiveAlgorithm : std::uint8_t { kAuto, kRing, kTree };
-constexpr WordList<CollectiveAlgorithm, 3> enum_words(CollectiveAlgorithm) {
+enum class CollectiveAlgorithm : std::uint8_t { kAuto, kRing, kTree, kNvls, kNvlsTree, kCollNet, kPat };
+constexpr WordList<CollectiveAlgorithm, 7> enum_words(CollectiveAlgorithm) {
   return {{{"auto", CollectiveAlgorithm::kAuto},
            {"ring", CollectiveAlgorithm::kRing},
-           {"tree", CollectiveAlgorithm::kTree}}};
+           {"tree", CollectiveAlgorithm::kTree},
+           {"nvls", CollectiveAlgorithm::kNvls},
+           {"nvls-tree", CollectiveAlgorithm::kNvlsTree},
+           {"collnet", CollectiveAlgorithm::kCollNet},
+           {"pat", CollectiveAlgorithm::kPat}}};
+}
+
+enum class CollectiveProtocol : std::uint8_t { kAuto, kLl, kLl128, kSimple };
+constexpr WordList<CollectiveProtocol, 4> enum_words(CollectiveProtocol) {
+  return {{{"auto", CollectiveProtocol::kAuto},
+           {"ll", CollectiveProtocol::kLl},
+           {"ll128", CollectiveProtocol::kLl128},
+           {"simple", CollectiveProtocol::kSimple}}};
 }
 
 enum class RoutingPolicy : std::uint8_t { kIdeal, kEcmp, kEEcmp, kPinned, kPlanned, kAdaptive, kFlowlet, kSpray };

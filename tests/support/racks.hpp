@@ -24,7 +24,7 @@ class Racks {
 
   [[nodiscard]] const topology::Fabric& fabric() const { return fabric_; }
   [[nodiscard]] Machine machine() const {
-    return {.fabric = fabric_, .router = router_, .gpu = gpu_, .collectives = {}, .forced_algorithm = std::nullopt,
+    return {.fabric = fabric_, .router = router_, .gpu = gpu_, .collectives = {}, .forced = {},
             .communicator_bytes = Bytes{0}, .communication_launch = Duration{}};
   }
 

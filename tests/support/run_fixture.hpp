@@ -18,7 +18,7 @@ class TestCluster {
       : fabric_{build(nodes, preset, oversubscription)}, router_{fabric_}, gpu_{gpu::testing::round_gpu()} {}
 
   [[nodiscard]] Machine machine() const {
-    return {.fabric = fabric_, .router = router_, .gpu = gpu_, .collectives = {}, .forced_algorithm = std::nullopt,
+    return {.fabric = fabric_, .router = router_, .gpu = gpu_, .collectives = {}, .forced = {},
             .communicator_bytes = Bytes{0}, .communication_launch = Duration::microseconds(5)};
   }
   [[nodiscard]] const topology::Fabric& fabric() const { return fabric_; }

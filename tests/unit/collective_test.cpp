@@ -3,6 +3,7 @@
 #include <map>
 
 #include "models/collective/cost.hpp"
+#include "models/collective/nccl_constants.hpp"
 
 using namespace stepcast;
 using namespace stepcast::collective;
@@ -35,6 +36,18 @@ TEST_CASE("collective: a ring inside one host") {
     CHECK(edges[i].from == i);
     CHECK(edges[i].to == (i + 1) % 4);
     CHECK(edges[i].share == 1.0);
+  }
+}
+
+// Eight GPUs, each pair with a link: rings of strides 1, 3, 5 and 7, so that the busiest link carries a quarter.
+TEST_CASE("collective: rings on a full mesh use several links of a GPU") {
+  for (const std::uint32_t hosts : {1u, 2u}) {
+    CAPTURE(hosts);
+    std::map<std::pair<std::uint32_t, std::uint32_t>, double> load;
+    for (const Edge& edge : edges_of(Algorithm::kRing, hosts_of(hosts, 8), Wiring::kFullMesh))
+      if (edge.from / 8 == edge.to / 8) load[{edge.from, edge.to}] += edge.share;
+    CHECK(load.size() == hosts * 8 * 4);
+    for (const auto& [pair, share] : load) CHECK(share == doctest::Approx(0.25));
   }
 }
 
@@ -81,22 +94,132 @@ TEST_CASE("collective: traffic by nccl-tests' factors") {
 }
 
 // Ring, Simple, 16 ranks on 2 hosts, all-reduce: 30 steps, 2 of them over the network:
-// 8.4 + 28 * max(3.4, 3 * 1.0) + 2 * 14 = 131.6 us.
+// 8.4 + 28 * max(3.4, 3 * 1.0) + 2 * 14 = 131.6 us. A network 5 us slower: 2 * 2 * 5 more, as Simple flushes.
 TEST_CASE("collective: ring latency worked by hand") {
-  const Layout layout{.ranks = 16, .hosts = 2, .nvlink = true};
-  CHECK(latency_of(CollectiveKind::kAllReduce, Algorithm::kRing, Protocol::kSimple, layout, {}).seconds() ==
-        doctest::Approx(131.6e-6));
+  const Layout layout{.ranks = 16, .hosts = 2};
+  const auto us = [&](Algorithm a, Protocol p, const Parameters& parameters) {
+    return latency_of(CollectiveKind::kAllReduce, a, p, layout, parameters).seconds() * 1e6;
+  };
+  CHECK(us(Algorithm::kRing, Protocol::kSimple, {}) == doctest::Approx(131.6));
+  Parameters far;
+  far.network.latency_s = 5e-6;
+  CHECK(us(Algorithm::kRing, Protocol::kSimple, far) == doctest::Approx(151.6));
+  CHECK(us(Algorithm::kRing, Protocol::kLl, far) == doctest::Approx(6.6 + 28 * 1.0 + 2 * (2.7 + 5)));
+  // Tree, LL: 6.8 + 2 (7 * 0.6 + 1 * (5 + 5)).
+  CHECK(us(Algorithm::kTree, Protocol::kLl, far) == doctest::Approx(35.2));
+  // NVLS tree: 25 + 2 * 1 * (14 + 2 * 5). CollNet: 2 (3.7 + 7 * 0.4) + 31 + 2 * 5.
+  CHECK(us(Algorithm::kNvlsTree, Protocol::kSimple, far) == doctest::Approx(73.0));
+  CHECK(us(Algorithm::kCollNet, Protocol::kSimple, far) == doctest::Approx(54.0));
 }
+
+// 8 hosts of one GPU: 8 + 3 * 14 / 3.5 + 8 * 2.8 = 42.4 us; and a ring takes the tree's hop of the network.
+TEST_CASE("collective: one rank a host") {
+  const Layout layout{.ranks = 8, .hosts = 8};
+  CHECK(latency_of(CollectiveKind::kAllGather, Algorithm::kPat, Protocol::kSimple, layout, {}).seconds() == doctest::Approx(42.4e-6));
+  CHECK(latency_of(CollectiveKind::kAllGather, Algorithm::kRing, Protocol::kLl, layout, {}).seconds() ==
+        doctest::Approx(6.6e-6 + 7 * 5e-6));
+}
+
+// NVLS: each of 8 GPUs sends the buffer once and its own eighth again. PAT: everyone passes on n-1 parts of n.
+TEST_CASE("collective: edges of NVLS, its tree, CollNet and PAT carry the bytes of their algorithms") {
+  CHECK(sent_by(edges_of(Algorithm::kNvls, hosts_of(1, 8)), 3) == doctest::Approx(1.125));
+  const auto crossing = [](Algorithm algorithm, std::uint32_t hosts) {
+    std::map<std::uint32_t, double> sent;
+    for (const Edge& edge : edges_of(algorithm, hosts_of(hosts, 4)))
+      if (edge.from / 4 != edge.to / 4) sent[edge.from / 4] += edge.share;
+    return sent;
+  };
+  for (const auto& [host, share] : crossing(Algorithm::kNvlsTree, 2)) CHECK(share == doctest::Approx(1.0));
+  for (const auto& [host, share] : crossing(Algorithm::kCollNet, 6)) CHECK(share == doctest::Approx(1.0));
+  for (const std::uint32_t n : {2u, 3u, 8u, 12u}) {
+    CAPTURE(n);
+    CHECK(sent_by(edges_of(Algorithm::kPat, hosts_of(n, 1)), 1) == doctest::Approx(1.0));
+  }
+  CHECK(traffic_bytes(CollectiveKind::kAllGather, Algorithm::kPat, 8_GB, 8) == doctest::Approx(7e9));
+  CHECK(edges_of(Algorithm::kShift, hosts_of(1, 3)).size() == 3);
+}
+
+namespace {
+
+IdleRates rates(double ring, double tree, double nvls = 0.0) {
+  IdleRates idle{};
+  idle[static_cast<std::size_t>(Algorithm::kRing)] = {ring, 360e9};
+  idle[static_cast<std::size_t>(Algorithm::kTree)] = {tree, 180e9};
+  idle[static_cast<std::size_t>(Algorithm::kNvls)] = {nvls, nvls};
+  idle[static_cast<std::size_t>(Algorithm::kNvlsTree)] = {nvls, nvls};
+  return idle;
+}
+
+}  // namespace
 
 // A ring at 360 GB/s; the tree's busiest edge carries twice the share, so it moves at half of that.
 TEST_CASE("collective: small messages take LL, large ones Simple; long rings lose to trees when small") {
-  const Layout node{.ranks = 8, .hosts = 1, .nvlink = true};
-  CHECK(choose(CollectiveKind::kAllReduce, 4_KiB, node, 360e9, 360e9, std::nullopt, {}).protocol == Protocol::kLl);
-  CHECK(choose(CollectiveKind::kAllReduce, 1_GiB, node, 360e9, 360e9, std::nullopt, {}).protocol == Protocol::kSimple);
-  const Layout cluster{.ranks = 1024, .hosts = 128, .nvlink = true};
-  CHECK(choose(CollectiveKind::kAllReduce, 1_MiB, cluster, 360e9, 180e9, std::nullopt, {}).algorithm == Algorithm::kTree);
-  CHECK(choose(CollectiveKind::kAllReduce, 64_GiB, cluster, 360e9, 180e9, std::nullopt, {}).algorithm == Algorithm::kRing);
-  CHECK(choose(CollectiveKind::kAllReduce, 1_MiB, cluster, 360e9, 180e9, Algorithm::kRing, {}).algorithm == Algorithm::kRing);
+  const Layout node{.ranks = 8, .hosts = 1};
+  const auto pick = [](const Layout& layout, Bytes bytes, const Forced& forced = {}) {
+    return choose(CollectiveKind::kAllReduce, bytes, layout, rates(360e9, 180e9), forced, {});
+  };
+  CHECK(pick(node, 4_KiB).protocol == Protocol::kLl);
+  CHECK(pick(node, 1_GiB).protocol == Protocol::kSimple);
+  const Layout cluster{.ranks = 1024, .hosts = 128};
+  CHECK(pick(cluster, 1_MiB).algorithm == Algorithm::kTree);
+  CHECK(pick(cluster, 64_GiB).algorithm == Algorithm::kRing);
+  CHECK(pick(cluster, 1_MiB, {.algorithm = Algorithm::kRing, .protocol = {}}).algorithm == Algorithm::kRing);
+  CHECK(pick(node, 1_GiB, {.algorithm = {}, .protocol = Protocol::kLl}).protocol == Protocol::kLl);
+}
+
+// 450 GB/s links: a ring of 8 needs 1.75 S, NVLS 1.125 S at 85 %.
+TEST_CASE("collective: NVLS where the generation and a switch allow it, for all-reduce of three GPUs and more") {
+  const Parameters hopper = nccl_constants(generation_of("9.0"));
+  const Parameters ampere = nccl_constants(generation_of("8.0"));
+  Layout box{.ranks = 8, .hosts = 1, .nvlink = true, .nvswitch = true};
+  CHECK(choose(CollectiveKind::kAllReduce, 1_GiB, box, rates(450e9, 0, 400e9), {}, hopper).algorithm == Algorithm::kNvls);
+  CHECK(choose(CollectiveKind::kAllReduce, 8_KiB, box, rates(450e9, 0, 400e9), {}, hopper).algorithm == Algorithm::kRing);
+  CHECK_FALSE(can_make(Algorithm::kNvls, CollectiveKind::kAllReduce, box, ampere));
+  CHECK_FALSE(can_make(Algorithm::kNvls, CollectiveKind::kAllGather, box, hopper));
+  box.ranks = 2;
+  CHECK_FALSE(can_make(Algorithm::kNvls, CollectiveKind::kAllReduce, box, hopper));
+  const Layout uneven{.ranks = 15, .hosts = 2, .nvlink = true, .nvswitch = true};
+  CHECK_FALSE(can_make(Algorithm::kNvlsTree, CollectiveKind::kAllReduce, uneven, hopper));
+}
+
+TEST_CASE("collective: what cannot be is left aside, CollNet is never chosen unasked") {
+  Parameters parameters;
+  const Layout cluster{.ranks = 16, .hosts = 2};
+  CHECK(candidates(CollectiveKind::kAllGather, cluster, parameters, Algorithm::kTree) == std::vector{Algorithm::kRing});
+  CHECK(candidates(CollectiveKind::kAllReduce, cluster, parameters) == std::vector{Algorithm::kRing, Algorithm::kTree});
+  parameters.collnet = true;
+  CHECK(candidates(CollectiveKind::kAllReduce, cluster, parameters, Algorithm::kCollNet) == std::vector{Algorithm::kCollNet});
+  CHECK(candidates(CollectiveKind::kAllToAll, cluster, parameters) == std::vector{Algorithm::kPairwise});
+}
+
+// 1 GB over a ring of 2 at 100 GB/s whose links inside reach 80 %: traffic 1 GB at 80 GB/s = 12.5 ms. A fill of a half
+// of each byte up to 8 MB: 8 MB / 80 GB/s = 100 us, and latency 8.4 + 2 * 3.4 = 15.2 us.
+TEST_CASE("collective: efficiency caps the rate, and the fill adds its bytes' time") {
+  Parameters p;
+  p.local.efficiency[2] = 0.8;
+  p.local.fill = {.share = 0.5, .bytes = 8e6};
+  const Layout pair{.ranks = 2, .hosts = 1};
+  const Cost cost = evaluate(CollectiveKind::kAllReduce, 1_GB, pair, Algorithm::kRing, Protocol::kSimple, {100e9, 100e9}, p);
+  CHECK(*cost.choice.rate_cap == doctest::Approx(80e9));
+  CHECK(cost.choice.latency.seconds() == doctest::Approx(115.2e-6));
+  CHECK(cost.seconds == doctest::Approx(12.5e-3 + 115.2e-6));
+  const Cost small = evaluate(CollectiveKind::kAllReduce, Bytes{8'000'000}, pair, Algorithm::kRing, Protocol::kSimple, {100e9, 100e9}, p);
+  CHECK(small.seconds == doctest::Approx(15.2e-6 + 12e6 / 80e9));
+}
+
+// Ampere's LL128: 20 GB/s a channel; four channels bound a ring of 240 GB/s. Trees by size: 256 KiB is 64 B << 12,
+// where LL keeps 0.4 of its rate.
+TEST_CASE("collective: NCCL's ceilings per channel and its correction of trees") {
+  Parameters p = nccl_constants(Generation::kAmpere);
+  const Layout node{.ranks = 8, .hosts = 1};
+  p.channels = 4;
+  const Cost cost = evaluate(CollectiveKind::kAllReduce, 1_GiB, node, Algorithm::kRing, Protocol::kLl128, {240e9, 240e9}, p);
+  CHECK(*cost.choice.rate_cap == doctest::Approx(80e9 * 128 / 120));
+  CHECK(tree_correction(Protocol::kLl, 256_KiB) == 0.4);
+  CHECK(tree_correction(Protocol::kLl128, 1_MiB) == 0.6);
+  CHECK(tree_correction(Protocol::kLl128, 1_GiB) == 1.0);
+  CHECK(tree_correction(Protocol::kLl, 8_B) == 1.0);
+  CHECK(ll_ceiling(Generation::kHopper, 1) == doctest::Approx(141e9));
 }
 
 TEST_SUITE_END();

@@ -246,7 +246,7 @@ struct Pair {
     plan.programs.push_back(std::move(first).finish());
     plan.programs.push_back(std::move(second).finish());
     plan.program_of_stage = {plan::ProgramId{0u}, plan::ProgramId{1u}};
-    const Machine machine{.fabric = fabric, .router = router, .gpu = gpu, .collectives = {}, .forced_algorithm = std::nullopt,
+    const Machine machine{.fabric = fabric, .router = router, .gpu = gpu, .collectives = {}, .forced = {},
                           .communicator_bytes = Bytes{0}, .communication_launch = Duration{}, .paths = rules};
     return simulate(plan, machine, {}).step.seconds();
   }

@@ -1,0 +1,173 @@
+#include "app/collective_cases.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "app/cluster_file.hpp"
+#include "app/collective_text.hpp"
+#include "calibration/nccl_tests_log.hpp"
+#include "sim/base/csv.hpp"
+#include "sim/base/diagnostic.hpp"
+#include "sim/base/file.hpp"
+#include "sim/base/text.hpp"
+#include "sim/run/traffic.hpp"
+
+namespace stepcast::app {
+namespace {
+
+using calibration::CollectivePoint;
+using plan::CollectiveKind;
+
+constexpr std::int64_t kLarge = 1 << 20;
+
+const std::map<std::string, CollectiveKind> kKinds{
+    {"all_reduce", CollectiveKind::kAllReduce}, {"all_gather", CollectiveKind::kAllGather}, {"reduce_scatter", CollectiveKind::kReduceScatter},
+    {"broadcast", CollectiveKind::kBroadcast},  {"alltoall", CollectiveKind::kAllToAll},    {"sendrecv", CollectiveKind::kSendReceive}};
+
+struct Measured {
+  CollectiveKind kind;
+  std::int64_t ranks;
+  Bytes bytes;
+  double seconds;
+};
+
+// Sizes are in elements, times in milliseconds.
+std::vector<Measured> from_table(const std::string& name, const std::string& file) {
+  static const std::map<std::string, std::int64_t> kWidth{{"int8", 1}, {"half", 2}, {"bfloat16", 2}, {"float", 4}};
+  const std::size_t mark = name.find('@');
+  const std::string system = name.substr(0, mark);
+  const std::string version = mark == std::string::npos ? "" : "nccl/" + name.substr(mark + 1);
+  const CsvTable table = CsvTable::read(file);
+  const auto column = [&](const char* key) { return table.require_column(key); };
+  std::vector<Measured> rows;
+  for (const CsvTable::Row& row : table.rows()) {
+    const auto& f = row.fields;
+    if (f[column("system")] != system || (!version.empty() && f[column("source_version")] != version)) continue;
+    const auto kind = kKinds.find(f[column("op_name")]);
+    const auto width = kWidth.find(f[column("nccl_dtype")]);
+    if (kind == kKinds.end() || width == kWidth.end()) continue;
+    rows.push_back({kind->second, std::stoll(f[column("num_gpus")]), Bytes{std::stoll(f[column("message_size")]) * width->second},
+                    std::stod(f[column("latency")]) * 1e-3});
+  }
+  return rows;
+}
+
+std::vector<Measured> from_log(const CollectiveCase& what, const std::string& file) {
+  std::vector<Measured> rows;
+  for (const calibration::NcclRow& row : calibration::read_nccl_log(read_file(file), file).rows) {
+    const auto seconds = row.seconds();
+    if (row.size > 0 && seconds) rows.push_back({kKinds.at(what.collective), what.ranks, Bytes{row.size}, *seconds});
+  }
+  return rows;
+}
+
+collective::IdleRates idle_rates(const CollectiveMachine& cluster, CollectiveKind kind, const collective::Layout& layout) {
+  const run::Machine& machine = cluster.machine();
+  run::LinkPaths paths{machine.fabric, machine.paths};
+  run::UseBuilder builder{machine.router, paths};
+  std::vector<collective::Member> members;
+  for (std::uint32_t r = 0; r < layout.ranks; ++r) members.push_back({r, r / machine.fabric.gpus_per_node});
+  collective::IdleRates rates{};
+  for (const collective::Algorithm algorithm : candidates(kind, layout, machine.collectives)) {
+    std::vector<collective::Edge> edges = edges_of(algorithm, members, layout.wiring);
+    collective::IdleRate& rate = rates[static_cast<std::size_t>(algorithm)];
+    rate.whole = rate_alone(builder.ask(edges, {}), paths);
+    std::erase_if(edges, [&](const collective::Edge& e) { return members[e.from].node != members[e.to].node; });
+    rate.local = rate_alone(builder.ask(edges, {}), paths);
+  }
+  return rates;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0.0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+const char* name_of(CasePart part) {
+  switch (part) {
+    case CasePart::kFit: return "fit";
+    case CasePart::kHeld: return "held";
+    case CasePart::kHalf: return "half";
+    case CasePart::kOutlier: return "outlier";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<CollectiveCase> read_cases(const std::string& file) {
+  static const std::map<std::string, CasePart> kParts{
+      {"fit", CasePart::kFit}, {"held", CasePart::kHeld}, {"half", CasePart::kHalf}, {"outlier", CasePart::kOutlier}};
+  const CsvTable table = CsvTable::read(file);
+  const auto column = [&](const char* key) { return table.require_column(key); };
+  std::vector<CollectiveCase> cases;
+  for (const CsvTable::Row& row : table.rows()) {
+    const auto& f = row.fields;
+    const auto refuse = [&](const char* key, const std::string& expected) {
+      throw UserError(Diagnostic{.where = {table.file(), row.line, 0}, .path = key, .problem = "not understood", .expected = expected, .got = f[column(key)]});
+    };
+    const auto part = kParts.find(f[column("role")]);
+    if (part == kParts.end()) refuse("role", "fit, held, half or outlier");
+    CollectiveCase one{.family = f[column("family")], .part = part->second, .log = f[column("log")], .collective = f[column("collective")],
+                       .ranks = 0, .gpus_per_process = 1, .cluster = f[column("cluster")]};
+    const auto ranks = parse_number(f[column("ranks")]);
+    const auto each = parse_number(f[column("gpus_per_process")]);
+    if (!one.log.starts_with("table:")) {
+      if (!kKinds.contains(one.collective)) refuse("collective", "a name of nccl-tests");
+      if (!ranks || *ranks < 2) refuse("ranks", "2 or more");
+      one.ranks = static_cast<std::int64_t>(*ranks);
+    }
+    if (!each || *each < 0) refuse("gpus_per_process", "0 (a graph issues the calls) or more");
+    one.gpus_per_process = static_cast<std::int64_t>(*each);
+    cases.push_back(std::move(one));
+  }
+  return cases;
+}
+
+CasePoints points_of(const CollectiveCase& what, const std::string& folder, const HardwareShelf& shelf, std::size_t number) {
+  const bool table = what.log.starts_with("table:");
+  const std::vector<Measured> rows = table ? from_table(what.log.substr(6), folder + "/nccl_table.csv")
+                                           : from_log(what, folder + "/nccl_logs/" + what.log + ".log");
+  const CollectiveMachine cluster{shelf, cluster_of_text("cluster: " + what.cluster + "\n", what.log)};
+  CasePoints points{.what = what, .points = {}, .fitted = {}, .figures = {cluster.machine().collectives, {cluster.launch().seconds(), cluster.issue().seconds()}}};
+  std::map<std::pair<CollectiveKind, std::int64_t>, collective::IdleRates> rates;
+  for (const Measured& row : rows) {
+    const collective::Layout layout = cluster.layout(static_cast<std::int32_t>(row.ranks));
+    const auto [it, is_new] = rates.try_emplace({row.kind, row.ranks});
+    if (is_new) it->second = idle_rates(cluster, row.kind, layout);
+    points.fitted.push_back(what.part == CasePart::kFit || (what.part == CasePart::kHalf && points.points.size() % 2 == 0));
+    points.points.push_back({.log = number, .kind = row.kind, .bytes = row.bytes, .layout = layout, .idle = it->second,
+                             .gpus_per_process = what.gpus_per_process, .measured_s = row.seconds});
+  }
+  return points;
+}
+
+CollectivePoint cluster_point(const CollectiveMachine& cluster, CollectiveKind kind, std::int32_t ranks, Bytes bytes) {
+  const collective::Layout layout = cluster.layout(ranks);
+  return {.kind = kind, .bytes = bytes, .layout = layout, .idle = idle_rates(cluster, kind, layout)};
+}
+
+CaseErrors errors_of(const CasePoints& points, const calibration::Figures& figures, Take take) {
+  std::vector<double> large;
+  std::vector<double> small;
+  for (std::size_t i = 0; i < points.points.size(); ++i) {
+    if (take != Take::kAll && points.fitted[i] != (take == Take::kFitted)) continue;
+    const double error = std::abs(relative_error(points.points[i], figures));
+    (points.points[i].bytes.count() >= kLarge ? large : small).push_back(error);
+  }
+  return {large.size(), median(large), small.size(), median(small)};
+}
+
+std::string case_line(const CasePoints& points, const calibration::Figures& figures) {
+  const Take take = points.what.part == CasePart::kHalf ? Take::kHeld : Take::kAll;
+  const CaseErrors errors = errors_of(points, figures, take);
+  const auto cell = [](std::size_t count, double error) { return count == 0 ? std::string{"-"} : fmt::format("{:.1f} %", 100 * error); };
+  return fmt::format("{:11} {:8} {:52} {:5} {:>8} {:>8}\n", points.what.family, name_of(points.what.part), points.what.log,
+                     points.points.size(), cell(errors.large, errors.large_median), cell(errors.small, errors.small_median));
+}
+
+}  // namespace stepcast::app
