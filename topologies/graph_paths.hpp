@@ -4,7 +4,7 @@
 // Cost     O(switches + links on shortest paths) a path. Distances to every leaf are kept where leaves times
 //          switches is at most 16 million; else each path searches its own, O(links between switches) more
 // Ignores  rates: two links of different rate on shortest paths carry the same; congestion
-// Tests    unit/direct_networks_test (by hand), unit/explicit_network_test (graph search as oracle)
+// Tests    unit/direct_networks_test (by hand, and against next hops over single links), unit/explicit_network_test
 #pragma once
 
 #include <cstdint>

@@ -283,7 +283,11 @@ Path Router::path_through_nic(std::uint32_t from_gpu, std::uint32_t to_gpu, std:
   if (ends.node_a == ends.node_b) return path(from_gpu, to_gpu);
   const std::uint32_t nic = nic_index % impl.nics;
   Path path{.kind = PathKind::kNetwork, .shares = {}, .latency = {}, .switch_hops = 0};
-  impl.way(path, ends, nic, nic, 1.0);
+  if (impl.joined(impl.port(ends.node_a, nic), impl.port(ends.node_b, nic))) {
+    impl.way(path, ends, nic, nic, 1.0);
+  } else {
+    impl.for_each_cable(ends, 1.0, [&](std::uint32_t nic_a, std::uint32_t nic_b, double weight) { impl.way(path, ends, nic_a, nic_b, weight); });
+  }
   finish(path);
   return path;
 }

@@ -26,7 +26,8 @@ class Router {
   // through a switch, or through one other GPU of a mesh), else PCIe. Between nodes: over the GPU's own
   // NICs, evenly when it has several. `nic_index`: leave and enter the hosts through NIC number
   // nic_index % nics of the node instead (rail rotation of rings): the data cross NVLink to the GPU
-  // beside that NIC where they can (NCCL's PXN), else PCIe.
+  // beside that NIC where they can (NCCL's PXN), else PCIe. Boxes joined card to card whose cards of that
+  // number do not meet use the cables that there are.
   // Requires: a network when the GPUs are on different nodes.
   // Cost: O(hops), about a microsecond; nothing is cached or mutated, so threads may share a router.
   [[nodiscard]] Path path(std::uint32_t from_gpu, std::uint32_t to_gpu) const;

@@ -160,6 +160,9 @@ TEST_CASE("direct: boxes joined card to card") {
   CHECK(share_of(fabric, other, "cable1 -> node2/nic0") == doctest::Approx(1.0));
   CHECK(share_of(fabric, other, "node0/gpu0 -> node0/nvswitch0") == doctest::Approx(1.0));
   check_next_hops(fabric, 0, 4);
+  // Cards 0 of nodes 0 and 2 do not meet: the cable that there is, whichever card is asked for.
+  CHECK(share_of(fabric, router.path_through_nic(0, 4, 0), "cable1 -> node2/nic0") == doctest::Approx(1.0));
+  CHECK(share_of(fabric, router.path_through_nic(0, 2, 0), "cable0 -> node1/nic0") == doctest::Approx(1.0));
   // Box 0 to the other two: both its cards.
   CHECK(bisection(fabric)->capacity.si() == doctest::Approx(2 * kPort));
   CHECK(says(refusal(box_of(2, 2), cluster_of(4, "direct")), "a multiple of 3"));
