@@ -1,5 +1,9 @@
 // `stepcast network`: flows alone on a fabric, here recorded ones beside what a transport model makes of them.
+#include <algorithm>
+#include <limits>
 #include <string>
+
+#include <fmt/format.h>
 
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
@@ -90,12 +94,27 @@ Status replay_recorded(const Invocation& invocation) {
   return Status::kDone;
 }
 
+// Simulated time ends after 106 days: even one after another over the slowest link, flows must fit.
+void refuse_endless(const TrafficFile& file, const std::vector<run::FlowSpec>& flows, const topology::Fabric& fabric) {
+  constexpr double kMost_s = 9e6;
+  double slowest = std::numeric_limits<double>::infinity();
+  for (const topology::Link& link : fabric.links) slowest = std::min(slowest, link.capacity().si());
+  double bytes = 0.0;
+  for (const run::FlowSpec& flow : flows) bytes += flow.bytes.si();
+  if (bytes <= kMost_s * slowest) return;
+  throw UserError(file.loaded.where.error("traffic", "may take more than 106 days",
+                                          fmt::format("{} in all at most, on links of {}", human_bytes(Bytes{static_cast<std::int64_t>(kMost_s * slowest)}),
+                                                      human_bit_rate(Bandwidth::from_si(slowest))),
+                                          fmt::format("{:.3g} bytes", bytes)));
+}
+
 // Flows on the cluster of a file, by its routing.
 Status run_traffic(const Invocation& invocation, Session& session) {
   const TrafficFile file = load_traffic_file(invocation.operands[0], invocation.list("set"));
   const topology::ClusterHardware hardware = pick_hardware(load_catalogue(session.data), file.loaded);
   const topology::Fabric fabric = lay_fabric(hardware, file.loaded);
   const std::vector<run::FlowSpec> flows = flows_of(file, static_cast<std::uint32_t>(fabric.gpus.size()));
+  refuse_endless(file, flows, fabric);
   const run::PathRules rules = pick_paths(file.loaded, fabric);
   run::LinkPaths paths{fabric, rules};
   const run::FlowRunResult result = run::run_flows(topology::Router{fabric}, paths, flows);

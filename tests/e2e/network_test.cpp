@@ -208,6 +208,7 @@ TEST_CASE("network: one clear error for each mistake in the traffic") {
   refused("  patterns: [{kind: shift, size: 1 MB, by: 64}]\n", "would send to the same GPU");
   refused("  patterns: [{kind: permutation}]\n", "missing key");
   refused("  flows: []\n", "no flows");
+  refused("  patterns: [{kind: ring, size: 900 PB}]\n", "may take more than 106 days");
   refused("  list: none.csv\n", "none.csv");
   CHECK(run_stepcast("network").status == 2);
 }
