@@ -1,4 +1,4 @@
-// `stepcast network`: flows alone on a fabric, here recorded ones beside what a transport model makes of them.
+// `stepcast network`: flows alone on a fabric, by a file of traffic, or recorded ones beside what a transport model makes of them.
 #include <algorithm>
 #include <limits>
 #include <string>

@@ -154,7 +154,7 @@ Outcome run_traffic(const std::string& traffic, const std::string& more = "") {
 
 }  // namespace
 
-// 25 of 32 GPUs of four nodes send 40 MB each to one: its NIC takes them one after the other, in effect. Those on
+// All GPUs of four nodes send 40 MB each to one: the 24 of other nodes share its NIC. The seven on
 // its own node come over NVLink.
 TEST_CASE("network: an incast is as long as the receiver's link takes") {
   const Outcome outcome = run_traffic("  patterns: [{kind: incast, size: 40 MB}]\n");
