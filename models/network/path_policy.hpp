@@ -3,19 +3,21 @@
 // Policies  ideal     every flow spreads evenly over all shortest paths: no collisions
 //           ecmp      each switch hashes the 5-tuple (hash.hpp)
 //           e-ecmp    the destination QP is hashed as well, so the QPs of a pair take different paths
-//           pinned    up-link = position of the receiving port below its leaf, modulo the up-links    (1)
+//           pinned    leaf's up-link = position of the receiving port below its leaf, spine's = position
+//                     of the receiving leaf in its pod, modulo the up-links (d-mod-k)                (1)
 //           planned   a central planner places flows one after another, each on the path whose most
 //                     reserved link is least so, and reserves; e-ecmp where a plan has failed
 //           adaptive  each switch takes its least loaded next hop when a flow starts, by local knowledge
 //           flowlet   adaptive, but a connection moves only after it was idle for longer than a gap
 //           spray     packets spread over all shortest paths: ideal's shares; receivers must reorder  (2)
-// Model     (1) i mod k. Even while k divides the ports of a leaf and all send; else the first links get more.
+// Model     (1) i mod k. Even while k divides the ports of a leaf (the leaves of a pod) and all send; else the first links get more.
 //           (2) reordering may have to hold (longest - shortest path delay) * rate; no rate is lost
 //           QPs: a connection of q QPs carries 1/q of its bytes on each (split), or message m on QP
 //           m mod q (round-robin): the share of QP j is the count of its messages over all of them.   (3)
 //           A pipelined transfer is as fast as its slowest part allows: all parts are one fluid.
 // Source    Gangidi et al., "RDMA over Ethernet for distributed AI training at Meta scale", SIGCOMM 2024
-//           (pinning, E-ECMP, QP scaling, central planning); NCCL: NCCL_IB_QPS_PER_CONNECTION,
+//           (pinning, E-ECMP, QP scaling, central planning); d-mod-k: Zahavi, "D-Mod-K routing providing
+//           non-blocking traffic for shift permutations on real life fat trees", 2010; NCCL: NCCL_IB_QPS_PER_CONNECTION,
 //           NCCL_IB_SPLIT_DATA_ON_QPS; flowlets: Kandula et al., CCR 37(2), 2007
 // Ignores   idle gaps inside a transfer (a fluid has none: RDMA sends at line rate), resilient hashing,
 //           the time that a planner takes to react

@@ -43,6 +43,8 @@ LinkPaths::LinkPaths(const topology::Fabric& fabric, const PathRules& rules)
   }
   std::vector<std::uint32_t> below(fabric.leaves.size(), 0);
   for (const topology::Port& port : fabric.ports) position_.push_back(below[port.leaf]++);
+  std::vector<std::uint32_t> in_group(fabric.groups.size(), 0);
+  for (const topology::Leaf& leaf : fabric.leaves) leaf_position_.push_back(in_group[leaf.group]++);
   std::vector<std::uint32_t> slots;
   for (const topology::LinkChange& change : rules.changes)
     if (change.at == Duration{}) apply(change, slots);
@@ -105,7 +107,11 @@ void LinkPaths::follow(const Connection& connection, std::uint32_t qp, double we
 std::size_t LinkPaths::choose(const topology::NextHops::Place& place, const Connection& connection, const network::HashKey& key) {
   const network::SwitchHash nic{.function = rules_.hash};
   const network::SwitchHash& how = place.device.index() < first_switch_ ? nic : hash_[place.device.index() - first_switch_];
-  if (rules_.policy == PathPolicy::kPinned) return network::pinned_choice(position_[connection.to_port], candidates_.size());
+  if (rules_.policy == PathPolicy::kPinned) {
+    const bool at_spine = fabric_.devices[place.device.index()].kind == topology::DeviceKind::kSpine;
+    const std::uint32_t position = at_spine ? leaf_position_[fabric_.ports[connection.to_port].leaf] : position_[connection.to_port];
+    return network::pinned_choice(position, candidates_.size());
+  }
   if (!network::follows_load(rules_.policy)) return network::hashed_choice(how, key, candidates_.size());
   loads_.clear();
   for (const auto& [link, to] : candidates_) loads_.push_back(relative_load(slots_.of(link)));

@@ -86,6 +86,7 @@ class LinkPaths {
   std::vector<network::SwitchHash> hash_;    // by switch
   std::size_t first_switch_;
   std::vector<std::uint32_t> position_;      // by port: among the ports of its leaf
+  std::vector<std::uint32_t> leaf_position_; // by leaf: among the leaves of its group
   std::uint64_t port_draw_;
   Placed placed_;
   std::map<PlanKey, std::vector<LinkId>> plans_;

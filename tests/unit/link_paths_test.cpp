@@ -76,6 +76,25 @@ TEST_CASE("link paths: the destination QP spreads the QPs of a pair") {
   }
 }
 
+// Three tiers of two: spines by the port below its leaf, cores by the leaf in its pod. The four receivers of a
+// pod are met through four cores (by the port alone it would be two).
+TEST_CASE("link paths: pinned in three tiers is d-mod-k") {
+  scenario::Cluster cluster = topology::test::cluster_of(16, "clos-3tier");
+  cluster.fabric->nics_per_node = 1;
+  cluster.fabric->leaf_ports = 2;
+  cluster.fabric->nodes_per_pod = 4;
+  const topology::Fabric fabric = topology::build_fabric(topology::test::nvswitch_box(), cluster);
+  const PathRules rules{.policy = PathPolicy::kPinned};
+  LinkPaths paths{fabric, rules};
+  const char* up[] = {"spine0 -> core0", "spine1 -> core2", "spine0 -> core1", "spine1 -> core3"};
+  for (std::uint32_t p = 0; p < 4; ++p) {
+    const auto named = lay(paths, 0, 8 + p);
+    CAPTURE(p);
+    CHECK(named.size() == 6);
+    CHECK(named.count(up[p]) == 1);
+  }
+}
+
 // Ports 4 to 7 are positions 0 to 3 below leaf1: spines 0 to 3. With spine 1 gone 0, 2, 3 serve positions mod 3.
 TEST_CASE("link paths: pinned by the receiver's place") {
   const topology::Fabric fabric = small(8);
