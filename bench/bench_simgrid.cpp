@@ -3,7 +3,8 @@
 //
 //   loaded_H_K   H hosts, K flows a host to random others, all at once: at every completion SimGrid
 //                solves the whole fabric anew, Stepcast what the completion reaches
-//   perm_H       one flow a host along a random cycle
+//   perm_H       one flow a host along a random cycle. Stepcast builds its own fabric and routes there (pinned
+//                paths, which are SimGrid's d-mod-k); both times include building
 //   ..._lazy     SimGrid with its default network/optim:Lazy, which gives other finish times where many
 //                flows contend (and overloads links: see tests/diff/flow_simgrid_test.cpp); else Full
 //   ..._alone    Stepcast only, to see its growth
@@ -11,8 +12,8 @@
 //   bench_simgrid [CASE...]      default: the cases of a few seconds
 //
 // SimGrid: S4U fat-tree zone, network/model CM02, crosstraffic 0, TCP-gamma 0: max-min where flows share in
-// inverse proportion to the latency of their route. Routes are SimGrid's; asking for them is in neither
-// time. Each case runs in a child process, so that its peak memory is its own.
+// inverse proportion to the latency of their route. Where Stepcast builds nothing, routes are SimGrid's and
+// asking for them is in neither time. Each case runs in a child process, so that its peak memory is its own.
 #include <simgrid/s4u.hpp>
 
 #include <sys/resource.h>
@@ -32,6 +33,8 @@
 #include "sim/base/random.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/flow/solver.hpp"
+#include "sim/run/link_paths.hpp"
+#include "tests/support/topology_hardware.hpp"
 
 namespace sg4 = simgrid::s4u;
 using namespace stepcast;
@@ -50,6 +53,21 @@ struct FatTree {
     return n;
   }
 };
+
+// The same tree of ours: hosts of one GPU and one NIC.
+topology::Fabric own_fabric(const FatTree& tree) {
+  topology::ClusterHardware box = topology::test::pcie_box();
+  box.node.gpus = 1;
+  box.node.gpus_per_pcie_switch = 1;
+  box.node.sockets = 1;
+  box.gpus_per_node = 1;
+  box.nic.line_rate = topology::test::gigabytes(kLinkBytesPerSecond / 1e9);
+  box.nic.efficiency = topology::test::figure(1.0);
+  scenario::Cluster cluster = topology::test::cluster_of(tree.hosts(), "clos-3tier");
+  cluster.fabric->leaf_ports = tree.down[0];
+  cluster.fabric->nodes_per_pod = tree.down[0] * tree.down[1];
+  return topology::build_fabric(box, cluster);
+}
 
 struct FlowCase {
   std::uint32_t from = 0;
@@ -151,6 +169,21 @@ struct Ours : engine::EventTarget {
   std::uint64_t reach = 0;
 };
 
+// Routes every flow over our own fabric; returns the number of links.
+std::size_t route(const topology::Fabric& fabric, std::vector<FlowCase>& flows) {
+  const run::PathRules rules{.policy = network::PathPolicy::kPinned};
+  run::LinkPaths paths{fabric, rules};
+  std::vector<run::BundleUse> uses;
+  for (FlowCase& flow : flows) {
+    uses.clear();
+    paths.add({.from_port = flow.from, .to_port = flow.to, .local_qp = 0, .remote_qp = 0}, 1.0, 0, uses);
+    flow.links.clear();
+    for (const run::BundleUse& use : uses) flow.links.push_back(use.bundle);
+    flow.latency_s = kLatency_s * static_cast<double>(uses.size());
+  }
+  return paths.slots().size();
+}
+
 double run_simgrid(sg4::Engine& simgrid, const std::vector<sg4::Host*>& hosts, std::vector<FlowCase>& flows) {
   const double start = bench::cpu_seconds();
   sg4::Comm::on_completion_cb([&flows](const sg4::Activity& comm) {
@@ -203,8 +236,10 @@ void run_case(const std::string& name, const FatTree& tree, std::vector<FlowCase
   zone->seal();
   const double build_s = bench::cpu_seconds() - build_start;
 
+  const bool builds = name.rfind("perm_", 0) == 0;
   std::map<std::string, std::uint32_t> number;
   for (FlowCase& flow : flows) {
+    if (builds) break;
     std::vector<sg4::Link*> links;
     flow.latency_s = 0.0;
     hosts[flow.from]->route_to(hosts[flow.to], links, &flow.latency_s);
@@ -213,9 +248,12 @@ void run_case(const std::string& name, const FatTree& tree, std::vector<FlowCase
     }
   }
 
-  const double start = bench::cpu_seconds();
   const double before_mib = peak_mib();
-  Ours ours(flows, number.size());
+  const double own_build_start = bench::cpu_seconds();
+  const std::size_t link_count = builds ? route(own_fabric(tree), flows) : number.size();
+  const double own_build_s = builds ? bench::cpu_seconds() - own_build_start : 0.0;
+  const double start = bench::cpu_seconds();
+  Ours ours(flows, link_count);
   ours.run();
   const double ours_s = bench::cpu_seconds() - start;
   const double ours_mib = peak_mib() - before_mib;
@@ -224,16 +262,17 @@ void run_case(const std::string& name, const FatTree& tree, std::vector<FlowCase
   const double us_per_solve = ours_s / solves * 1e6;
   const double reach = static_cast<double>(ours.reach) / solves;
   if (ends_with(name, "_alone")) {
-    fmt::print("{},{},{},{:.3f},,{:.3f},,,{:.2f},{:.1f},{:.1f}\n", name, tree.hosts(), flows.size(), build_s, ours_s,
-               us_per_solve, reach, ours_mib);
+    fmt::print("{},{},{},{:.3f},,{:.3f},{:.3f},,,{:.2f},{:.1f},{:.1f}\n", name, tree.hosts(), flows.size(), build_s, own_build_s,
+               ours_s, us_per_solve, reach, ours_mib);
   } else {
     const double peer_s = run_simgrid(simgrid, hosts, flows);
     double worst = 0.0;
     for (std::size_t f = 0; f < flows.size(); ++f) {
       worst = std::max(worst, std::abs(ours.finish_s[f] / flows[f].finish_s - 1.0));
     }
-    fmt::print("{},{},{},{:.3f},{:.3f},{:.3f},{:.1f},{:.1e},{:.2f},{:.1f},{:.1f}\n", name, tree.hosts(), flows.size(), build_s,
-               peer_s, ours_s, peer_s / ours_s, worst, us_per_solve, reach, ours_mib);
+    const double ratio = builds ? (build_s + peer_s) / (own_build_s + ours_s) : peer_s / ours_s;
+    fmt::print("{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.1f},{:.1e},{:.2f},{:.1f},{:.1f}\n", name, tree.hosts(), flows.size(), build_s,
+               peer_s, own_build_s, ours_s, ratio, worst, us_per_solve, reach, ours_mib);
   }
   std::fflush(stdout);
   _exit(0);
@@ -255,9 +294,10 @@ int main(int argc, char** argv) {
                                 {"perm_1024", t1024, 0},          {"loaded_1024_4_alone", t1024, 4},
                                 {"loaded_4096_4_alone", t4096, 4}, {"loaded_16384_4_alone", t16384, 4},
                                 {"loaded_1024_4", t1024, 4},      {"loaded_1024_4_lazy", t1024, 4},
-                                {"perm_16384", t16384, 0}};
+                                {"perm_16384", t16384, 0},        {"perm_16384_lazy", t16384, 0},
+                                {"perm_1024_lazy", t1024, 0}};
   constexpr std::size_t kShort = 4;
-  fmt::print("case,hosts,flows,simgrid_build_s,simgrid_s,stepcast_s,ratio,worst_difference,us_per_solve,reach,stepcast_mib\n");
+  fmt::print("case,hosts,flows,simgrid_build_s,simgrid_s,stepcast_build_s,stepcast_s,ratio,worst_difference,us_per_solve,reach,stepcast_mib\n");
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const Case& c = cases[i];
     const bool named = std::any_of(argv + 1, argv + argc, [&](const char* word) { return c.name == word; });
