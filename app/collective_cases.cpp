@@ -68,7 +68,7 @@ collective::IdleRates idle_rates(const CollectiveMachine& cluster, CollectiveKin
   run::LinkPaths paths{machine.fabric, machine.paths};
   run::UseBuilder builder{machine.router, paths};
   std::vector<collective::Member> members;
-  for (std::uint32_t r = 0; r < layout.ranks; ++r) members.push_back({r, r / machine.fabric.gpus_per_node});
+  for (std::uint32_t r = 0; r < layout.ranks; ++r) members.push_back({r, machine.fabric.domain_of(r)});
   collective::IdleRates rates{};
   for (const collective::Algorithm algorithm : candidates(kind, layout, machine.collectives)) {
     std::vector<collective::Edge> edges = edges_of(algorithm, members, layout.wiring);

@@ -75,7 +75,8 @@ std::vector<RankId> recorded_workers(const plan::Plan& plan, std::size_t wanted)
 std::string cluster_title(const Setup& setup, const topology::Fabric& fabric) {
   const topology::ClusterHardware& h = setup.hardware;
   std::string text = fmt::format("{} x {} ({} x {})", setup.scenario.cluster.nodes, h.node.name, h.gpus_per_node, h.gpu.title);
-  if (setup.scenario.cluster.nodes > 1) {
+  if (fabric.nodes_per_domain > 1) text += fmt::format(", {} nodes an NVLink domain", fabric.nodes_per_domain);
+  if (!fabric.ports.empty()) {
     text += fmt::format(", {} x {} a node, {}", fabric.nics_per_node(), h.nic.title, setup.scenario.cluster.fabric->preset);
   }
   return text;

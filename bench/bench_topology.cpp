@@ -46,7 +46,7 @@ double large(const char* name, const topology::ClusterHardware& box, const scena
   for (int i = 0; i < paths; ++i)
     shares += static_cast<double>(router.path(static_cast<std::uint32_t>(rng.below(fabric.gpus.size())), static_cast<std::uint32_t>(rng.below(fabric.gpus.size()))).shares.size());
   std::fprintf(stderr, "%s: %u hosts, %zu GPUs, %zu switches, %zu links; peak %.2f GiB\n", name, fabric.nodes, fabric.gpus.size(),
-               fabric.devices.size() - std::size_t{fabric.nodes} * fabric.host.devices, fabric.links.size(), peak_gib());
+               fabric.devices.size() - fabric.first_switch, fabric.links.size(), peak_gib());
   std::printf("%s build,%.4f,,\n%s router,%.4f,,\n%s %d paths,%.4f,,\n", name, built, name, prepared, name, paths, seconds_since(start));
   return shares;
 }

@@ -42,6 +42,13 @@ const Gpu* find_gpu(const Catalogue& catalogue, const TruthClusterRequest& reque
   return named;
 }
 
+std::int64_t domain_of(const Node& node) { return node.nvlink_domain ? node.nvlink_domain->value : 1; }
+
+std::int64_t largest_divisor(std::int64_t number, std::int64_t most) {
+  while (number % most != 0) --most;
+  return most;
+}
+
 bool wants_pcie(const std::string& intra_node) { return intra_node.starts_with("PCIe"); }
 
 // Nodes that carry this GPU, then those that carry a relative with the same links; the vendor's own
@@ -62,6 +69,7 @@ const Node* find_node(const Catalogue& catalogue, const Gpu& gpu, const TruthClu
     if (request.intra_node.find("NVSwitch") != std::string::npos && node.interconnect != Interconnect::kNvswitch) continue;
     int score = same ? 100 : 10;
     if (node.gpus == gpus_per_node) score += 20;
+    if (node.nvlink_domain && request.intra_node.find("domain") != std::string::npos) score += 10;
     if (name.starts_with("dgx-")) score += 5;
     if (score > best_score) {
       best = &node;
@@ -138,6 +146,11 @@ std::optional<TruthCluster> place(const Catalogue& catalogue, const TruthCluster
   cluster.yaml = fmt::format("  nodes: {}\n  node: {}\n  gpus_per_node: {}\n", nodes, node->name, per_node);
   if (node->gpu != gpu->name) cluster.yaml += fmt::format("  gpu: {}\n", gpu->name);
   if (nodes == 1) return cluster;
+  if (const std::int64_t domain = domain_of(*node); nodes > domain && nodes % domain != 0) {
+    const std::int64_t used = largest_divisor(nodes, domain);
+    cluster.yaml += fmt::format("  nvlink_domain: {}\n", used);
+    assumed.push_back(fmt::format("{} nodes of each rack", used));
+  }
   if (!request.node_gbit_per_s) {
     assumed.push_back(fmt::format("the {}'s own network", node->name));
     cluster.yaml += "  fabric: {preset: rail-clos}\n";

@@ -44,7 +44,7 @@ void add_edge_pair(FlowGraph& graph, std::size_t from, std::size_t to, std::int6
 
 // Maximum flow over the switches, from what the leaves' first halves send to what their second halves take.
 Bandwidth switch_flow(const Fabric& fabric, const std::vector<UpDown>& leaves) {
-  const std::size_t first = std::size_t{fabric.nodes} * fabric.host.devices;
+  const std::size_t first = fabric.first_switch;
   const std::size_t source = fabric.devices.size() - first;
   const std::size_t sink = source + 1;
   FlowGraph graph(sink + 1);

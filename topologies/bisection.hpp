@@ -3,7 +3,7 @@
 //          Leaves, groups of spines and cores form a tree of bundles, so the maximum is found by passing
 //          as much as possible as low as possible (analytic, O(NICs)). In a network of any shape: push-relabel
 //          over the switches.
-// Ignores  PCIe and NVLink inside hosts, and changing rails inside hosts; other splits into halves
+// Ignores  PCIe and NVLink inside hosts and between the hosts of an NVLink domain, and changing rails inside hosts; other splits into halves
 // Tests    unit/topology_analysis_test (by hand), property (max-flow on the graph as oracle)
 #pragma once
 

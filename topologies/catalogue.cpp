@@ -83,6 +83,7 @@ void check_node(const std::string& file, const Node& node, const Catalogue& cata
   if (!node.mesh.empty() && node.interconnect != Interconnect::kNvlinkMesh) wrong("mesh", "pairs without a mesh", "interconnect: nvlink-mesh");
   for (const MeshLink& pair : node.mesh)
     if (pair.a == pair.b || pair.a >= node.gpus || pair.b >= node.gpus) wrong("mesh", fmt::format("no pair {}, {}", pair.a, pair.b), fmt::format("two of the GPUs 0 to {}", node.gpus - 1));
+  if (node.nvlink_domain && node.interconnect != Interconnect::kNvswitch) wrong("nvlink_domain", "nodes that no NVSwitch joins", "interconnect: nvswitch");
   if (node.sockets > node.gpus) wrong("sockets", "more sockets than GPUs", "at least one GPU a socket");
   // Pairs that NVLink does not reach meet over PCIe and the sockets.
   const bool all_reached = node.interconnect == Interconnect::kNvswitch || (scale_up && node.mesh.empty());
@@ -170,7 +171,8 @@ ClusterHardware resolve_cluster(const Catalogue& catalogue, const scenario::Clus
   return {.gpu = cluster.gpu ? find_gpu(catalogue, *cluster.gpu, "cluster.gpu") : find_gpu(catalogue, node.gpu),
           .node = node,
           .nic = other_nic ? find_nic(catalogue, *cluster.fabric->nic, "cluster.fabric.nic") : find_nic(catalogue, node.nic),
-          .gpus_per_node = cluster.gpus_per_node.value_or(node.gpus)};
+          .gpus_per_node = cluster.gpus_per_node.value_or(node.gpus),
+          .nvlink_domain = cluster.nvlink_domain.value_or(node.nvlink_domain ? node.nvlink_domain->value : 1)};
 }
 
 std::vector<FigureText> figures_of(const Gpu& gpu) { return list_figures(gpu); }

@@ -76,6 +76,7 @@ void visit_keys(V& v, Node& node) {
   v.key("mesh", node.mesh, "Pairs that an nvlink-mesh joins; absent: every pair, alike.");
   v.key("scale_up_efficiency", node.scale_up_efficiency, "Payload over raw rate of the GPU-GPU links.", between(0.01, 1));
   v.key("scale_up_latency", node.scale_up_latency, "GPU to GPU, one way.", at_least(0));
+  v.key("nvlink_domain", node.nvlink_domain, "Nodes whose GPUs share one NVSwitch fabric (a rack); absent: each has its own.", between(1, 1024));
   v.key("nic", node.nic, "Catalogue name of its NICs.", required().not_empty());
   v.key("nics", node.nics, "NICs for GPU traffic.", required().between(0, 1024));
   v.key("pcie_generation", node.pcie_generation, "PCIe generation.", required().between(3, 7));

@@ -53,6 +53,8 @@ struct HostShape {
   std::vector<std::uint32_t> gpus;               // devices, by local GPU
   std::vector<std::uint32_t> nics;               // devices, by local NIC
   std::vector<std::uint32_t> memory_of_gpu;      // the host memory on the GPU's socket
+  std::vector<std::uint32_t> to_domain;          // bundles GPU -> NVSwitch of a domain of several hosts, by local GPU; else none
+  std::vector<std::uint32_t> from_domain;        // and back
   std::vector<std::vector<std::uint32_t>> nics_of_gpu;       // local NICs nearest to the GPU, in order
   std::vector<std::optional<std::uint32_t>> gpu_of_nic;      // local GPU beside the NIC, if used
 };
@@ -77,7 +79,8 @@ struct SpineGroup {
   std::optional<std::uint32_t> down;
 };
 
-// Hosts come first in devices, links and bundles; switches and network links follow.
+// Hosts come first in devices, links and bundles; NVSwitches of domains larger than a host, switches and
+// network links follow.
 struct Fabric {
   std::string name;
   std::vector<Device> devices;
@@ -86,8 +89,10 @@ struct Fabric {
   std::vector<DeviceId> gpus;    // by global GPU index: node * gpus_per_node + local
   std::uint32_t nodes = 0;
   std::uint32_t gpus_per_node = 0;
+  std::uint32_t nodes_per_domain = 1;  // hosts in a row on one NVSwitch fabric; the last domain may have fewer
 
   HostShape host;
+  std::uint32_t first_switch = 0;      // of the network, in devices
   std::vector<Port> ports;       // by node * nics + NIC; empty: no network
   std::vector<Leaf> leaves;
   std::vector<SpineGroup> groups;
@@ -97,6 +102,9 @@ struct Fabric {
   std::vector<std::string> notes;     // what the generator assumed, for people
 
   [[nodiscard]] std::uint32_t nics_per_node() const { return static_cast<std::uint32_t>(host.nics.size()); }
+  // The NVLink domain of a GPU; hosts without NVLink are one each.
+  [[nodiscard]] std::uint32_t gpus_per_domain() const { return gpus_per_node * nodes_per_domain; }
+  [[nodiscard]] std::uint32_t domain_of(std::uint32_t gpu) const { return gpu / gpus_per_domain(); }
 };
 
 // "leaf3 -> spine*": the ends of a bundle, for messages.

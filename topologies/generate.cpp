@@ -136,6 +136,31 @@ GraphNetwork plan_direct(const scenario::Fabric& options, std::uint32_t nodes, s
   return make_grid(shape, {.wraps = options.preset == "torus", .nodes_per_switch = per_switch, .neighbour_links = neighbour_links}, nodes, nics);
 }
 
+// Whole domains: collectives of NCCL take them as machines alike.
+void check_domain(const ClusterHardware& hardware, const scenario::Cluster& cluster, std::uint32_t nodes) {
+  const std::int64_t domain = hardware.nvlink_domain;
+  const std::string path = cluster.nvlink_domain ? "cluster.nvlink_domain" : "cluster.nodes";
+  if (domain > 1 && hardware.node.interconnect != Interconnect::kNvswitch) {
+    refuse(path, fmt::format("{} has no NVSwitch that several nodes could share", hardware.node.name), "1, or a node with interconnect: nvswitch",
+           std::to_string(domain));
+  }
+  if (nodes <= domain || nodes % domain == 0) return;
+  std::int64_t fits = domain;
+  while (nodes % fits != 0) --fits;
+  refuse(path, fmt::format("{} nodes do not fill NVLink domains of {}", nodes, domain),
+         fmt::format("a multiple of {}, or at most {}: one domain", domain, domain), std::to_string(cluster.nvlink_domain ? domain : nodes),
+         fmt::format("cluster.nvlink_domain: {} takes {} node{} of each rack", fits, fits, fits == 1 ? "" : "s"));
+}
+
+std::string name_of(const ClusterHardware& hardware, const scenario::Fabric& options, std::uint32_t nodes) {
+  if (nodes == 1) return hardware.node.name;
+  std::string name = fmt::format("{} x {}", nodes, hardware.node.name);
+  if (hardware.nvlink_domain >= nodes) name += ", one NVLink domain";
+  if (hardware.nvlink_domain > 1 && hardware.nvlink_domain < nodes) name += fmt::format(", NVLink domains of {}", hardware.nvlink_domain);
+  if (options.preset == "none" && !options.network) return name;
+  return name + fmt::format(", {}, {}", options.network ? "network as written" : options.preset, hardware.nic.name);
+}
+
 }  // namespace
 
 Fabric build_fabric(const ClusterHardware& hardware, const scenario::Cluster& cluster) {
@@ -152,11 +177,13 @@ Fabric build_fabric(const ClusterHardware& hardware, const scenario::Cluster& cl
     refuse("cluster.nodes", "more than one simulation can hold",
            fmt::format("at most {} nodes of {} GPUs", most_nodes, hardware.gpus_per_node), std::to_string(nodes));
   }
-  if (hardware.node.interconnect != Interconnect::kPcie && hardware.gpus_per_node > 1 && !hardware.gpu.scale_up) {
+  if (hardware.node.interconnect != Interconnect::kPcie && hardware.gpus_per_node * hardware.nvlink_domain > 1 && !hardware.gpu.scale_up) {
     refuse("cluster.gpu", fmt::format("{} has no NVLink or xGMI, which {} joins its GPUs with", hardware.gpu.name, hardware.node.name),
            "a GPU with a scale_up rate", hardware.gpu.name);
   }
-  if (nodes > 1 && (!cluster.fabric || (cluster.fabric->preset == "none" && !cluster.fabric->network))) {
+  check_domain(hardware, cluster, nodes);
+  const bool one_domain = hardware.nvlink_domain >= nodes;
+  if (!one_domain && (!cluster.fabric || (cluster.fabric->preset == "none" && !cluster.fabric->network))) {
     refuse("cluster.fabric", fmt::format("{} nodes without a network", nodes), "a fabric preset, e.g. rail-clos", cluster.fabric ? "none" : "nothing");
   }
   const scenario::Fabric options = cluster.fabric.value_or(scenario::Fabric{.preset = "none"});
@@ -167,8 +194,12 @@ Fabric build_fabric(const ClusterHardware& hardware, const scenario::Cluster& cl
       options.network || is_direct(options.preset) || options.preset == "none" || nics == 0 ? std::nullopt : std::optional{plan_network(options, hardware.nic, nics)};
 
   Fabric fabric;
-  fabric.name = nodes == 1 ? hardware.node.name
-                           : fmt::format("{} x {}, {}, {}", nodes, hardware.node.name, options.network ? "network as written" : options.preset, hardware.nic.name);
+  fabric.name = name_of(hardware, options, nodes);
+  const std::int64_t own_domain = hardware.node.nvlink_domain ? hardware.node.nvlink_domain->value : 1;
+  if (nodes > 1 && hardware.nvlink_domain > own_domain) {
+    fabric.notes.push_back(fmt::format("NVLink domains of {} nodes are larger than {} has ({}): every GPU at its full rate through one switch is assumed",
+                                       hardware.nvlink_domain, hardware.node.name, own_domain));
+  }
   fabric.peer_through_host = !hardware.node.peer_to_peer;
   fabric.network_through_host = !hardware.node.peer_to_peer || hardware.nic.transport == Transport::kTcp;
   const std::uint32_t planes = nodes > 1 && plan ? plan->planes : 1;
@@ -180,7 +211,7 @@ Fabric build_fabric(const ClusterHardware& hardware, const scenario::Cluster& cl
   } else if (is_direct(options.preset) && nics > 0) {
     const GraphNetwork wired = plan_direct(options, nodes, nics);  // an impossible shape is refused for one node, too
     if (nodes > 1) add_graph_network(fabric, hardware.nic, wired);
-  } else if (nodes > 1) {
+  } else if (plan && nodes > 1) {
     Nic port = hardware.nic;
     port.line_rate.value = port.line_rate.value / static_cast<double>(planes);
     add_network(fabric, port, *plan);

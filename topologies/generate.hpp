@@ -31,6 +31,7 @@ struct ClusterHardware {
   Node node;
   Nic nic;
   std::int64_t gpus_per_node = 0;  // used, at most node.gpus
+  std::int64_t nvlink_domain = 1;  // nodes on one NVSwitch fabric
 };
 
 // Throws UserError naming the key for impossible options (unknown preset, no fabric for several nodes, ...).

@@ -15,7 +15,7 @@ constexpr std::size_t kMostKept = 16U << 20U;  // distances of 2 bytes
 
 GraphPaths::GraphPaths(const Fabric& fabric)
     : fabric_{fabric},
-      first_switch_{fabric.nodes * fabric.host.devices},
+      first_switch_{fabric.first_switch},
       switches_{static_cast<std::uint32_t>(fabric.devices.size()) - first_switch_},
       begin_(switches_ + 1, 0) {
   const auto each = [&](auto use) {

@@ -93,6 +93,7 @@ struct Node {
   std::optional<Figure<double>> scale_up_efficiency;  // payload over raw rate of the GPU-GPU links; none: PCIe only
   std::optional<Figure<Duration>> scale_up_latency;   // GPU to GPU, one way
   std::vector<MeshLink> mesh;              // nvlink-mesh only; empty: every pair, alike
+  std::optional<Figure<std::int64_t>> nvlink_domain;  // hosts whose GPUs share one NVSwitch fabric; none: each its own
   std::string nic;                         // default NIC
   std::int64_t nics = 8;
   std::int64_t pcie_generation = 5;

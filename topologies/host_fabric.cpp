@@ -51,12 +51,16 @@ struct HostBuilder {
 
   void scale_up() {
     const Node& node = hardware.node;
-    if (node.interconnect == Interconnect::kPcie || gpus < 2) return;
+    if (node.interconnect == Interconnect::kPcie || gpus * fabric.nodes_per_domain < 2) return;
     SIM_CHECK(hardware.gpu.scale_up && node.scale_up_efficiency && node.scale_up_latency, hardware.gpu.name, node.name);
     const LinkSpec whole{LinkKind::kNvlink, hardware.gpu.scale_up->value, node.scale_up_efficiency->value, node.scale_up_latency->value};
     if (node.interconnect == Interconnect::kNvswitch) {
       LinkSpec half = whole;  // one way through the switch is two links
       half.latency = Duration::picoseconds(whole.latency.count() / 2);
+      if (fabric.nodes_per_domain > 1) {
+        scale_up_across(half);
+        return;
+      }
       const DeviceId hub = build.device(DeviceKind::kNvswitch, local_name(0, "nvswitch", 0), 0, 0);
       for (const DeviceId gpu : gpu_devices) build.duplex(gpu, hub, half);
       return;
@@ -78,6 +82,23 @@ struct HostBuilder {
       build.duplex(gpu_devices[static_cast<std::size_t>(pair.a)], gpu_devices[static_cast<std::size_t>(pair.b)], one,
                    static_cast<int>(pair.links));
     }
+  }
+
+  // The domain's switch follows the hosts: its id is known when the size of a host is (join_domain).
+  void scale_up_across(const LinkSpec& half) {
+    constexpr DeviceId kLater{0U};
+    for (const DeviceId gpu : gpu_devices) {
+      fabric.host.to_domain.push_back(build.link(gpu, kLater, half));
+      fabric.host.from_domain.push_back(build.link(kLater, gpu, half));
+    }
+  }
+
+  void join_domain() {
+    const HostShape& host = fabric.host;
+    const DeviceId hub{fabric.nodes * host.devices};
+    const auto link = [&](std::uint32_t bundle) -> Link& { return fabric.links[fabric.bundles[bundle].links.front().index()]; };
+    for (const std::uint32_t bundle : host.to_domain) link(bundle).to = hub;
+    for (const std::uint32_t bundle : host.from_domain) link(bundle).from = hub;
   }
 
   void pcie_and_memory() {
@@ -134,6 +155,7 @@ struct HostBuilder {
     host.devices = static_cast<std::uint32_t>(fabric.devices.size());
     host.links = static_cast<std::uint32_t>(fabric.links.size());
     host.bundles = static_cast<std::uint32_t>(fabric.bundles.size());
+    join_domain();
   }
 };
 
@@ -148,10 +170,14 @@ void copy_host(Fabric& fabric, std::uint32_t node) {
     const Device& original = fabric.devices[d];
     fabric.devices.push_back({original.kind, prefix + original.name.substr(kOldPrefix), node, original.index});
   }
+  const auto copy_of = [&](DeviceId original) {
+    const bool is_hub = original.value() >= host.devices;
+    return DeviceId{original.value() + (is_hub ? node / fabric.nodes_per_domain : first_device)};
+  };
   for (std::uint32_t l = 0; l < host.links; ++l) {
     Link link = fabric.links[l];
-    link.from = DeviceId{link.from.value() + first_device};
-    link.to = DeviceId{link.to.value() + first_device};
+    link.from = copy_of(link.from);
+    link.to = copy_of(link.to);
     link.bundle += first_bundle;
     fabric.links.push_back(link);
   }
@@ -165,8 +191,9 @@ void copy_host(Fabric& fabric, std::uint32_t node) {
 }  // namespace
 
 void add_hosts(Fabric& fabric, const ClusterHardware& hardware, std::uint32_t nodes, std::uint32_t nics_per_node, std::uint32_t ports_of_nic) {
-  HostBuilder{.fabric = fabric, .hardware = hardware, .nics = nics_per_node * ports_of_nic, .ports = ports_of_nic}.run();
   fabric.nodes = nodes;
+  fabric.nodes_per_domain = std::min(nodes, static_cast<std::uint32_t>(hardware.nvlink_domain));
+  HostBuilder{.fabric = fabric, .hardware = hardware, .nics = nics_per_node * ports_of_nic, .ports = ports_of_nic}.run();
   fabric.gpus_per_node = static_cast<std::uint32_t>(hardware.gpus_per_node);
   fabric.devices.reserve(std::size_t{nodes} * fabric.host.devices);
   fabric.links.reserve(std::size_t{nodes} * fabric.host.links);
@@ -174,6 +201,11 @@ void add_hosts(Fabric& fabric, const ClusterHardware& hardware, std::uint32_t no
   for (std::uint32_t n = 1; n < nodes; ++n) copy_host(fabric, n);
   for (std::uint32_t n = 0; n < nodes; ++n)
     for (const std::uint32_t gpu : fabric.host.gpus) fabric.gpus.emplace_back(n * fabric.host.devices + gpu);
+  if (!fabric.host.to_domain.empty()) {
+    for (std::uint32_t first = 0, d = 0; first < nodes; first += fabric.nodes_per_domain, ++d)
+      fabric.devices.push_back({DeviceKind::kNvswitch, fmt::format("domain{}/nvswitch", d), first, d});
+  }
+  fabric.first_switch = static_cast<std::uint32_t>(fabric.devices.size());
 }
 
 void name_hosts(Fabric& fabric, std::span<const std::string> names) {

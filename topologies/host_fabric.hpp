@@ -1,5 +1,6 @@
 // topologies/host_fabric.hpp — one host as a piece of fabric, and its copies.
 //   NVSwitch box   GPU = NVSwitch bundle up and down; GPU - PCIe switch - root complex - host memory
+//   NVLink domain  the same with one NVSwitch for the GPUs of several hosts in a row (an NVL72 rack: 18 hosts)
 //   NVLink mesh    pairs of GPUs joined directly
 //   PCIe box       GPUs meet over PCIe switches, root complexes and the link between sockets
 // NICs hang on the PCIe switch of the GPU they serve (GPUDirect: GPU -> PCIe switch -> NIC).

@@ -70,11 +70,12 @@ std::vector<PathExample> example_paths(const Fabric& fabric, const Router& route
     examples.push_back({std::move(what), 0, to, router.path(0, to)});
   };
   if (per_node > 1) add("same node", per_node - 1);
+  if (fabric.nodes_per_domain > 1) add("same NVLink domain", per_node);
   if (fabric.ports.empty()) return examples;
   const std::uint32_t nics = fabric.nics_per_node();
   const std::uint32_t own = fabric.host.nics_of_gpu[0].front();
   const std::uint32_t home = fabric.ports[own].leaf;
-  for (std::uint32_t node = 1; node < fabric.nodes; ++node) {
+  for (std::uint32_t node = fabric.nodes_per_domain; node < fabric.nodes; ++node) {
     for (std::uint32_t gpu = 0; gpu < per_node; ++gpu) {
       const std::uint32_t leaf = fabric.ports[std::size_t{node} * nics + fabric.host.nics_of_gpu[gpu].front()].leaf;
       const bool same_group = fabric.leaves[leaf].group == fabric.leaves[home].group;

@@ -34,7 +34,7 @@ struct Inventory {
 Inventory take_inventory(const Fabric& fabric);
 
 struct PathExample {
-  std::string what;             // "same node", "same leaf", "across leaves", "across pods"
+  std::string what;             // "same node", "same NVLink domain", "same leaf", "across leaves", "across pods"
   std::uint32_t from = 0;       // global GPU index
   std::uint32_t to = 0;
   Path path;

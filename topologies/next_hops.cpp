@@ -18,7 +18,7 @@ static_assert(static_cast<int>(DeviceKind::kCore) == static_cast<int>(DeviceKind
 
 NextHops::NextHops(const Fabric& fabric)
     : fabric_{fabric},
-      first_switch_{std::size_t{fabric.nodes} * fabric.host.devices},
+      first_switch_{fabric.first_switch},
       usable_(fabric.links.size(), true),
       by_leaf_(fabric.leaves.size()) {
   for (std::size_t d = first_switch_; d < fabric.devices.size(); ++d) {

@@ -138,7 +138,30 @@ class Picture {
     }
     if (groups.more > 0) svg_.box(slots.box(slot, has_spines ? spine_y : leaf_y), fmt::format("+{}\ngroups", groups.more), "more");
     nodes(node_y, leaf_y, leaf_x);
-    y_ = node_y + kBoxHeight + 44;
+    if (has_domains()) domains(node_y);
+    y_ = node_y + kBoxHeight + (has_domains() ? 40 + kBoxHeight : 0) + 44;
+  }
+
+  [[nodiscard]] bool has_domains() const { return fabric_.nodes_per_domain > 1; }
+
+  // NVLink that joins nodes: a bar below the nodes of a domain.
+  void domains(double node_y) {
+    const Shown row = shown(fabric_.nodes, kMostInRow);
+    const Slots slots{row.slots()};
+    const double y = node_y + kBoxHeight + 40;
+    const std::uint32_t size = fabric_.nodes_per_domain;
+    for (std::uint32_t first = 0; first < row.items; first += size) {
+      const std::uint32_t last = std::min(first + size, row.items) - 1;
+      for (std::uint32_t n = first; n <= last; ++n) svg_.line(slots.centre(n), node_y + kBoxHeight, slots.centre(n), y, "nvlink");
+      const Box bar{(slots.centre(first) + slots.centre(last)) / 2, y, slots.centre(last) - slots.centre(first) + slots.width() - 8, kBoxHeight};
+      svg_.box(bar, slots.width() * (last - first + 1) > 200 ? fmt::format("NVLink domain {}: {} nodes", first / size, std::min(size, fabric_.nodes - first))
+                                                               : fmt::format("domain {}", first / size), "nvswitch");
+    }
+    const std::uint32_t drawn = (row.items + size - 1) / size;
+    const std::uint32_t all = (fabric_.nodes + size - 1) / size;
+    if (row.more == 0) return;
+    svg_.line(slots.centre(row.items), node_y + kBoxHeight, slots.centre(row.items), y, "nvlink");
+    svg_.box(slots.box(row.items, y), all > drawn ? fmt::format("+{}\ndomains", all - drawn) : "...", "more");
   }
 
   void nodes(double node_y, double leaf_y, const std::map<std::uint32_t, double>& leaf_x) {
@@ -267,7 +290,7 @@ class Picture {
       }
     }
     if (hub) {
-      svg_.box({kLeft + kWidth / 2, hub_y, kWidth - 8, kBoxHeight}, "NVSwitch", "nvswitch");
+      svg_.box({kLeft + kWidth / 2, hub_y, kWidth - 8, kBoxHeight}, has_domains() ? fmt::format("NVSwitch of {} nodes", fabric_.nodes_per_domain) : "NVSwitch", "nvswitch");
       return hub_y + kBoxHeight + 10;
     }
     // Each pair at its own depth, and the ends spread under the GPUs, so that no two lines cover each other.

@@ -90,6 +90,10 @@ struct Router::Impl {
     for (std::uint32_t a = 0; a < gpus; ++a) {
       for (std::uint32_t b = 0; b < gpus; ++b) {
         if (a == b) continue;
+        if (!host.to_domain.empty()) {
+          between[a][b] = over_domain(a, b);
+          continue;
+        }
         between[a][b] = search(host.gpus[a], host.gpus[b], LinkSet::kNvlinkOnly);
         if (between[a][b]) continue;
         between[a][b] = pcie(host.gpus[a], host.gpus[b], host.memory_of_gpu[a], fabric.peer_through_host);
@@ -120,6 +124,13 @@ struct Router::Impl {
         if (relay && !in[j][g]) in[j][g] = chain(direct_in(j, *beside), between[*beside][g]);
       }
     }
+  }
+
+  // Through the NVSwitch that several hosts share.
+  [[nodiscard]] Leg over_domain(std::uint32_t a, std::uint32_t b) const {
+    const std::uint32_t up = fabric.host.to_domain[a];
+    const std::uint32_t down = fabric.host.from_domain[b];
+    return {.shares = {{up, 1.0}, {down, 1.0}}, .latency = latency_of(up) + latency_of(down), .switches = 1};
   }
 
   [[nodiscard]] Duration latency_of(std::uint32_t bundle) const { return fabric.links[fabric.bundles[bundle].links.front().index()].latency; }
@@ -217,8 +228,23 @@ struct Router::Impl {
 
   [[nodiscard]] const Port& port(std::uint32_t node, std::uint32_t nic) const { return fabric.ports[std::size_t{node} * nics + nic]; }
 
-  // Adds the way from one GPU to another of its host.
+  // Two hosts whose GPUs meet at an NVSwitch.
+  [[nodiscard]] bool share_domain(const Ends& ends) const {
+    return !fabric.host.to_domain.empty() && ends.node_a / fabric.nodes_per_domain == ends.node_b / fabric.nodes_per_domain;
+  }
+  [[nodiscard]] bool need_network(const Ends& ends) const { return ends.node_a != ends.node_b && !share_domain(ends); }
+
+  // Adds the way from one GPU to another of its host or NVLink domain.
   void inside(Path& path, const Ends& ends) const {
+    if (ends.node_a != ends.node_b) {
+      const Leg leg = over_domain(ends.gpu_a, ends.gpu_b);
+      path.kind = PathKind::kNvlink;
+      path.latency = leg.latency;
+      path.switch_hops = leg.switches;
+      path.shares.push_back({ends.node_a * fabric.host.bundles + leg.shares[0].bundle, 1.0});
+      path.shares.push_back({ends.node_b * fabric.host.bundles + leg.shares[1].bundle, 1.0});
+      return;
+    }
     if (ends.gpu_a == ends.gpu_b) return;
     const std::optional<Leg>& leg = between[ends.gpu_a][ends.gpu_b];
     SIM_CHECK(leg.has_value(), ends.gpu_a, ends.gpu_b);
@@ -245,7 +271,7 @@ void Router::path(std::uint32_t from_gpu, std::uint32_t to_gpu, Path& path) cons
   path.shares.clear();
   path.latency = {};
   path.switch_hops = 0;
-  if (ends.node_a == ends.node_b) {
+  if (!impl.need_network(ends)) {
     impl.inside(path, ends);
   } else {
     path.kind = PathKind::kNetwork;
@@ -265,13 +291,13 @@ Router::Crossing Router::crossing(std::uint32_t from_gpu, std::uint32_t to_gpu) 
   const Impl::Ends ends = impl.ends(from_gpu, to_gpu);
   Path hosts;
   Crossing crossing;
-  if (ends.node_a == ends.node_b) impl.inside(hosts, ends);
+  if (!impl.need_network(ends)) impl.inside(hosts, ends);
   const auto cross = [&](std::uint32_t nic_a, std::uint32_t nic_b, double weight) {
     append(hosts, *impl.out[ends.gpu_a][nic_a], ends.node_a * impl.fabric.host.bundles, weight);
     append(hosts, *impl.in[nic_b][ends.gpu_b], ends.node_b * impl.fabric.host.bundles, weight);
     crossing.ways.push_back({ends.node_a * impl.nics + nic_a, ends.node_b * impl.nics + nic_b, weight});
   };
-  if (ends.node_a != ends.node_b) impl.for_each_way(ends, cross);
+  if (impl.need_network(ends)) impl.for_each_way(ends, cross);
   finish(hosts);
   crossing.inside = std::move(hosts.shares);
   return crossing;
@@ -280,7 +306,7 @@ Router::Crossing Router::crossing(std::uint32_t from_gpu, std::uint32_t to_gpu) 
 Path Router::path_through_nic(std::uint32_t from_gpu, std::uint32_t to_gpu, std::uint32_t nic_index) const {
   const Impl& impl = *impl_;
   const Impl::Ends ends = impl.ends(from_gpu, to_gpu);
-  if (ends.node_a == ends.node_b) return path(from_gpu, to_gpu);
+  if (!impl.need_network(ends)) return path(from_gpu, to_gpu);
   const std::uint32_t nic = nic_index % impl.nics;
   Path path{.kind = PathKind::kNetwork, .shares = {}, .latency = {}, .switch_hops = 0};
   if (impl.joined(impl.port(ends.node_a, nic), impl.port(ends.node_b, nic))) {

@@ -23,12 +23,13 @@ class Router {
   Router& operator=(Router&&) = delete;
 
   // Path from one GPU to another by global GPU index. Inside a node: NVLink where there is one (directly,
-  // through a switch, or through one other GPU of a mesh), else PCIe. Between nodes: over the GPU's own
+  // through a switch, or through one other GPU of a mesh), else PCIe. Inside an NVLink domain of several
+  // nodes: its switch. Between nodes else: over the GPU's own
   // NICs, evenly when it has several. `nic_index`: leave and enter the hosts through NIC number
   // nic_index % nics of the node instead (rail rotation of rings): the data cross NVLink to the GPU
   // beside that NIC where they can (NCCL's PXN), else PCIe. Boxes joined card to card whose cards of that
   // number do not meet use the cables that there are.
-  // Requires: a network when the GPUs are on different nodes.
+  // Requires: a network when the GPUs are on different nodes and domains.
   // Cost: O(hops), about a microsecond; nothing is cached or mutated, so threads may share a router.
   [[nodiscard]] Path path(std::uint32_t from_gpu, std::uint32_t to_gpu) const;
   void path(std::uint32_t from_gpu, std::uint32_t to_gpu, Path& into) const;  // the same, memory reused
@@ -41,7 +42,7 @@ class Router {
       double weight = 1.0;
     };
     std::vector<Path::Share> inside;  // sorted by bundle
-    std::vector<Way> ways;            // none inside a node
+    std::vector<Way> ways;            // none inside a node or NVLink domain
   };
   [[nodiscard]] Crossing crossing(std::uint32_t from_gpu, std::uint32_t to_gpu) const;
   // NICs per node.

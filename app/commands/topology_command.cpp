@@ -38,6 +38,7 @@ std::string report(const topology::Fabric& fabric, const topology::Router& route
   if (const auto cut = topology::bisection(fabric)) {
     text += fmt::format("\nbisection: {} from the first {} nodes to the rest, {:.0f} % of what their NICs could send\n",
                         human_bit_rate(cut->capacity), cut->first_half, 100 * cut->fraction());
+    if (cut->first_half % fabric.nodes_per_domain != 0) text += "  (the network alone: NVLink joins the two halves besides)\n";
   }
   for (const topology::PathExample& example : topology::example_paths(fabric, router)) {
     text += '\n' + topology::path_text(fabric, example);

@@ -43,6 +43,8 @@ class Describer {
     taken("gpus");
     if (facts_.gpus.front().model && !choices_.gpu) taken("gpu");
     wires(node, joined);
+    if (node.interconnect != Interconnect::kNvswitch) node.nvlink_domain.reset();
+    if (node.nvlink_domain) remark(fmt::format("{} nodes an NVLink domain, as in {}", node.nvlink_domain->value, out_.like));
     sockets(node);
     pcie(node, gpu);
     nics(node);

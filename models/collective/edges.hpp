@@ -27,7 +27,7 @@ namespace stepcast::collective {
 
 struct Member {
   std::uint32_t gpu = 0;   // global GPU index
-  std::uint32_t node = 0;  // host it sits in
+  std::uint32_t node = 0;  // host it sits in, or NVLink domain of several hosts
 };
 
 struct Edge {

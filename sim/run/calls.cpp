@@ -13,8 +13,7 @@ const collective::IdleRate& CallTable::idle(std::uint32_t communicator, collecti
   const TrafficOwner owner = owner_of_collective(communicator, algorithm);
   std::vector<collective::Edge> edges = groups_.edges(communicator, algorithm);
   rate.whole = rate_alone(uses_.ask(edges, owner), paths_);
-  const std::uint32_t local = machine_.fabric.gpus_per_node;
-  std::erase_if(edges, [&](const collective::Edge& edge) { return edge.from / local != edge.to / local; });
+  std::erase_if(edges, [&](const collective::Edge& edge) { return machine_.fabric.domain_of(edge.from) != machine_.fabric.domain_of(edge.to); });
   rate.local = rate_alone(uses_.ask(edges, owner), paths_);
   return rate;
 }

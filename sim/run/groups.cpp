@@ -8,10 +8,10 @@ namespace {
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();  // rank outside the group's stages
 
-std::size_t count_hosts(const std::vector<RankId>& members, std::uint32_t gpus_per_node) {
+std::size_t count_hosts(const std::vector<RankId>& members, const topology::Fabric& fabric) {
   std::vector<std::uint32_t> hosts;
   hosts.reserve(members.size());
-  for (const RankId rank : members) hosts.push_back(rank.value() / gpus_per_node);
+  for (const RankId rank : members) hosts.push_back(fabric.domain_of(rank.value()));
   std::sort(hosts.begin(), hosts.end());
   return static_cast<std::size_t>(std::unique(hosts.begin(), hosts.end()) - hosts.begin());
 }
@@ -24,11 +24,12 @@ bool takes_part(const plan::Group& group, const plan::PerAxis& coordinates) {
 }  // namespace
 
 bool hosts_have_nvlink(const Machine& machine) {
-  if (machine.fabric.gpus_per_node < 2) return true;  // nothing inside the host to talk to
+  if (machine.fabric.gpus_per_domain() < 2) return true;  // nothing inside the host to talk to
   return machine.router.path(0, 1).kind == topology::PathKind::kNvlink;
 }
 
 bool hosts_have_nvswitch(const topology::Fabric& fabric) {
+  if (!fabric.host.to_domain.empty()) return true;
   const auto end = fabric.devices.begin() + fabric.host.devices;
   return std::any_of(fabric.devices.begin(), end, [](const topology::Device& d) { return d.kind == topology::DeviceKind::kNvswitch; });
 }
@@ -44,7 +45,7 @@ collective::Wiring wiring_of_hosts(const Machine& machine) {
   return collective::Wiring::kFullMesh;
 }
 
-GroupTable::GroupTable(const plan::Plan& plan, const Machine& machine) : gpus_per_node_{machine.fabric.gpus_per_node} {
+GroupTable::GroupTable(const plan::Plan& plan, const Machine& machine) : fabric_{machine.fabric} {
   const auto world = static_cast<std::uint32_t>(plan.world_size());
   const bool nvlink = hosts_have_nvlink(machine);
   const bool nvswitch = hosts_have_nvswitch(machine.fabric);
@@ -58,7 +59,7 @@ GroupTable::GroupTable(const plan::Plan& plan, const Machine& machine) : gpus_pe
       Communicator communicator{.group = group, .stage = 0, .members = plan.members(group, RankId{r}), .layout = {}};
       communicator.stage = plan.coordinates(communicator.members.front())[plan::Axis::kPipeline];
       communicator.layout = {.ranks = communicator.members.size(),
-                             .hosts = count_hosts(communicator.members, gpus_per_node_),
+                             .hosts = count_hosts(communicator.members, machine.fabric),
                              .nvlink = nvlink,
                              .nvswitch = nvswitch,
                              .wiring = wiring};
@@ -73,7 +74,7 @@ GroupTable::GroupTable(const plan::Plan& plan, const Machine& machine) : gpus_pe
 std::vector<collective::Member> GroupTable::members_on_hosts(std::uint32_t index) const {
   std::vector<collective::Member> members;
   for (const RankId rank : communicators_[index].members) {
-    members.push_back({.gpu = rank.value(), .node = rank.value() / gpus_per_node_});
+    members.push_back({.gpu = rank.value(), .node = fabric_.domain_of(rank.value())});
   }
   return members;
 }

@@ -1,5 +1,6 @@
 // sim/run/groups.hpp — the communicators of a plan: every group's instances, their members and how
-// they lie on the hosts. Worker r sits on GPU r of the cluster (rank order is placement order).
+// they lie on the hosts. Worker r sits on GPU r of the cluster (rank order is placement order). Hosts of one
+// NVLink domain are one host here, as for NCCL (MNNVL): its rings, trees and NVLS end where NVLink does.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ collective::Wiring wiring_of_hosts(const Machine& machine);
 
 class GroupTable {
  public:
-  // Cost O(groups * workers).
+  // Keeps a reference to the machine's fabric. Cost O(groups * workers).
   GroupTable(const plan::Plan& plan, const Machine& machine);
 
   [[nodiscard]] std::size_t size() const { return communicators_.size(); }
@@ -42,7 +43,7 @@ class GroupTable {
   }
 
  private:
-  std::uint32_t gpus_per_node_;
+  const topology::Fabric& fabric_;
   std::vector<Communicator> communicators_;
   std::vector<std::vector<std::uint32_t>> index_of_;  // [group][rank]
 };

@@ -30,7 +30,7 @@ LinkPaths::LinkPaths(const topology::Fabric& fabric, const PathRules& rules)
       rules_{rules},
       slots_{fabric, rules.by_link()},
       fraction_(slots_.size(), 1.0),
-      first_switch_{std::size_t{fabric.nodes} * fabric.host.devices},
+      first_switch_{fabric.first_switch},
       port_draw_{Rng{rules.seed, "source-port"}.next()} {
   if (!rules.by_link()) return;
   hops_.emplace(fabric);

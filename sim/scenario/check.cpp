@@ -75,8 +75,9 @@ class Checks {
 
   void fabric() {
     const Cluster& cluster = s_.cluster;
+    const bool one_domain = cluster.nvlink_domain.value_or(1) >= cluster.nodes;  // NVLink joins all nodes
     if (!cluster.fabric) {
-      if (cluster.nodes > 1) {
+      if (!one_domain) {
         add("cluster.fabric", "missing key",
             fmt::format("the network between the {} nodes ({})", cluster.nodes, where_.cite("cluster.nodes")), {},
             "fabric: {preset: rail-clos}");
@@ -95,7 +96,7 @@ class Checks {
       }
       return;
     }
-    if (cluster.nodes > 1 && preset == "none") {
+    if (!one_domain && preset == "none") {
       add("cluster.fabric.preset", "nodes cannot reach each other",
           fmt::format("a network such as clos, clos-3tier, rail-clos for {} nodes ({})", cluster.nodes, where_.cite("cluster.nodes")),
           preset);

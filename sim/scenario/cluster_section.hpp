@@ -70,7 +70,8 @@ struct Cluster {
   std::string node;
   std::optional<std::int64_t> gpus_per_node;
   std::optional<std::string> gpu;
-  std::optional<Fabric> fabric;  // required when nodes > 1
+  std::optional<std::int64_t> nvlink_domain;
+  std::optional<Fabric> fabric;  // required when nodes > 1, unless NVLink joins them all
 
   template <class V>
   void visit(V& v) {
@@ -81,6 +82,9 @@ struct Cluster {
           between(1, 1024).example("8"));
     v.key("gpu", gpu, "Put another GPU of the catalogue in the node. Default: the node's own.",
           not_empty().example("h200-sxm"));
+    v.key("nvlink_domain", nvlink_domain,
+          "Nodes that share one NVLink fabric: 18 in an NVL72 rack, 9 for an NVL36, 1 for none beyond the node. Default: the kind of node's own.",
+          between(1, 1024).example("18"));
     v.key("fabric", fabric, "The network between nodes; required for more than one node.");
   }
   friend bool operator==(const Cluster&, const Cluster&) = default;

@@ -47,6 +47,22 @@ TEST_CASE("topology: a network in a file of its own, and the same of a whole clu
   CHECK_MESSAGE(nested.err.find("no network in this file") != std::string::npos, nested.err);
 }
 
+TEST_CASE("topology: racks of trays that share NVLink, and what that is worth") {
+  const auto racks = nlohmann::json::parse(run_stepcast("topology configs/nvl72-racks.yaml --json -").out);
+  CHECK(racks["gpus"] == 144);
+  CHECK(racks["devices"]["nvswitch"] == 2);
+  CHECK(racks["devices"]["host-memory"] == 72);
+  CHECK(racks["fabric"] == "36 x gb200-nvl72, NVLink domains of 18, rail-clos, ib-ndr-400");
+  CHECK(racks["paths"][1]["what"] == "same NVLink domain");
+  CHECK(racks["paths"][1]["bundles"].size() == 2);
+  const auto compared = nlohmann::json::parse(run_stepcast("compare configs/nvl72-racks.yaml --json -").out);
+  REQUIRE(compared["forecasts"].size() == 3);
+  // Tensor parallelism over two trays leaves NVLink when that ends at the tray.
+  const auto step = [&](std::size_t i) { return compared["forecasts"][i]["step_time_s"].get<double>(); };
+  CHECK(step(0) > step(1));
+  CHECK(step(1) >= step(2));
+}
+
 TEST_CASE("topology: a node's description, as it is and as a scenario's node") {
   const TemporaryDirectory place;
   std::ifstream in(std::string{STEPCAST_SOURCE_DIR} + "/topologies/data/nodes/dgx-h100.yaml");

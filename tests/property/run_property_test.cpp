@@ -34,6 +34,7 @@ struct Job {
   std::int64_t nodes = 1;
   const char* fabric = "rail-clos";
   double oversubscription = 1.0;
+  std::int64_t nvlink_domain = 1;
 };
 
 Job random_job(Rng& rng) {
@@ -53,6 +54,7 @@ Job random_job(Rng& rng) {
   job.nodes = s.tp * s.pp * s.dp / 8;
   job.fabric = pick(rng, {"rail-clos", "clos"});
   job.oversubscription = pick(rng, {1.0, 2.0, 4.0});
+  if (const std::int64_t domain = pick(rng, {1, 1, 2, 4}); job.nodes % domain == 0) job.nvlink_domain = domain;
   return job;
 }
 
@@ -66,7 +68,7 @@ TEST_CASE("run: folding changes nothing, the breakdown adds up, bandwidth never 
     const Job job = random_job(rng);
     REQUIRE(parallel::check(small_model(), job.strategy).empty());
     const plan::Plan plan = parallel::make_plan(small_model(), job.strategy);
-    const run::testing::TestCluster cluster{job.nodes, job.fabric, job.oversubscription};
+    const run::testing::TestCluster cluster{job.nodes, job.fabric, job.oversubscription, job.nvlink_domain};
     const run::Result full = run::simulate(plan, cluster.machine(), {.fold = false});
     const run::Result folded = run::simulate(plan, cluster.machine(), {.fold = true});
     CAPTURE(folded.fold_note);
@@ -77,7 +79,7 @@ TEST_CASE("run: folding changes nothing, the breakdown adds up, bandwidth never 
       ++folded_count;
       CHECK(folded.workers_simulated == plan.degrees[plan::Axis::kPipeline]);
     }
-    const run::testing::TestCluster wider{job.nodes, job.fabric, 1.0};
+    const run::testing::TestCluster wider{job.nodes, job.fabric, 1.0, job.nvlink_domain};
     CHECK(run::simulate(plan, wider.machine(), {.fold = true}).step <= folded.step + Duration::nanoseconds(1));
   }
   CHECK(folded_count >= 30);  // else the comparison above says little

@@ -47,6 +47,11 @@ Sample random_sample(std::uint64_t seed) {
   options.oversubscription = pick<double>(rng, {1.0, 2.0, 3.0, 4.0, 0.5});
   options.core_oversubscription = pick<double>(rng, {1.0, 2.0, 7.0});
   if (std::string_view{preset} != "clos") options.nodes_per_pod = 2 + static_cast<std::int64_t>(rng.below(6));
+  Rng domains{seed, "domain"};
+  if (sample.box.node.interconnect == Interconnect::kNvswitch && domains.below(3) == 0) {
+    sample.box.nvlink_domain = pick<std::int64_t>(domains, {2, 3, 4});
+    while (sample.cluster.nodes % sample.box.nvlink_domain != 0) --sample.box.nvlink_domain;
+  }
   sample.fabric = build_fabric(sample.box, sample.cluster);
   return sample;
 }
@@ -113,7 +118,7 @@ TEST_CASE("topology: routes across the network agree with graph search") {
     for (int trial = 0; trial < 10; ++trial) {
       const auto node_a = static_cast<std::uint32_t>(rng.below(fabric.nodes));
       const auto node_b = static_cast<std::uint32_t>(rng.below(fabric.nodes));
-      if (node_a == node_b) continue;
+      if (node_a / fabric.nodes_per_domain == node_b / fabric.nodes_per_domain) continue;  // over NVLink
       const auto nic = static_cast<std::uint32_t>(rng.below(fabric.nics_per_node()));
       const Path path = router.path_through_nic(node_a * fabric.gpus_per_node, node_b * fabric.gpus_per_node, nic);
       const DeviceId from{node_a * fabric.host.devices + fabric.host.nics[nic]};

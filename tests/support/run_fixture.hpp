@@ -14,8 +14,8 @@ namespace stepcast::run::testing {
 // and 0.5 us gap come on top, so every kernel() takes ms + 1.5 us and costs the host 5 us.
 class TestCluster {
  public:
-  explicit TestCluster(std::int64_t nodes, const char* preset = "rail-clos", double oversubscription = 1.0)
-      : fabric_{build(nodes, preset, oversubscription)}, router_{fabric_}, gpu_{gpu::testing::round_gpu()} {}
+  explicit TestCluster(std::int64_t nodes, const char* preset = "rail-clos", double oversubscription = 1.0, std::int64_t nvlink_domain = 1)
+      : fabric_{build(nodes, preset, oversubscription, nvlink_domain)}, router_{fabric_}, gpu_{gpu::testing::round_gpu()} {}
 
   [[nodiscard]] Machine machine() const {
     return {.fabric = fabric_, .router = router_, .gpu = gpu_, .collectives = {}, .forced = {},
@@ -24,10 +24,12 @@ class TestCluster {
   [[nodiscard]] const topology::Fabric& fabric() const { return fabric_; }
 
  private:
-  static topology::Fabric build(std::int64_t nodes, const char* preset, double oversubscription) {
+  static topology::Fabric build(std::int64_t nodes, const char* preset, double oversubscription, std::int64_t nvlink_domain) {
     scenario::Cluster cluster = topology::test::cluster_of(nodes, preset);
     cluster.fabric->oversubscription = oversubscription;
-    return topology::build_fabric(topology::test::nvswitch_box(), cluster);
+    topology::ClusterHardware box = topology::test::nvswitch_box();
+    box.nvlink_domain = nvlink_domain;
+    return topology::build_fabric(box, cluster);
   }
 
   topology::Fabric fabric_;

@@ -137,9 +137,8 @@ TEST_CASE("topology: every node's fabric has a path between its GPUs and to a se
       scenario::Cluster cluster;
       cluster.nodes = 2;
       cluster.node = name;
+      cluster.nvlink_domain = 1;
       cluster.fabric = scenario::Fabric{.preset = preset};
-      // A leaf must take a node's NICs: the 72 of a rack do not fit one switch of 64 ports.
-      if (node.nics > find_nic(catalogue(), node.nic).leaf_ports.value) cluster.fabric->leaf_ports = node.nics;
       const Fabric fabric = build_fabric(resolve_cluster(catalogue(), cluster), cluster);
       const Router router{fabric};
       for (std::uint32_t g = 1; g < fabric.gpus_per_node; ++g) CHECK_FALSE(router.path(0, g).shares.empty());
@@ -252,11 +251,11 @@ TEST_CASE("topology: the shared tables' spellings of GPUs are known") {
   }
 }
 
-// A rack of 72 GPUs on one NVSwitch is one node; between two racks every GPU has its own NIC on its own rail.
-TEST_CASE("catalogue: an NVLink domain of a rack is a node") {
+// A rack is 18 trays of 4 GPUs on one NVSwitch; between two racks every GPU has its own NIC on its tray's rail.
+TEST_CASE("catalogue: an NVLink domain of a rack is 18 nodes") {
   const Catalogue catalogue = load_catalogue(STEPCAST_SOURCE_DIR "/topologies/data");
   scenario::Cluster cluster;
-  cluster.nodes = 2;
+  cluster.nodes = 36;
   cluster.node = "gb200-nvl72";
   cluster.fabric = scenario::Fabric{.preset = "rail-clos"};
   const Fabric fabric = build_fabric(resolve_cluster(catalogue, cluster), cluster);
@@ -265,7 +264,9 @@ TEST_CASE("catalogue: an NVLink domain of a rack is a node") {
   CHECK(router.path(0, 71).kind == PathKind::kNvlink);
   CHECK(router.path(0, 71).switch_hops == 1);
   CHECK(router.path(0, 72).kind == PathKind::kNetwork);
-  CHECK(fabric.leaves.size() == fabric.nics_per_node());
+  CHECK(router.path(3, 4).kind == PathKind::kNvlink);  // two trays of the first rack
+  CHECK(fabric.nics_per_node() == 4);
+  CHECK(fabric.host.memory_of_gpu[0] != fabric.host.memory_of_gpu[3]);  // a Grace for each pair of GPUs
   CHECK(bisection(fabric)->fraction() == doctest::Approx(1.0));
 }
 
