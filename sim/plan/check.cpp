@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <set>
 #include <tuple>
@@ -119,16 +120,32 @@ bool groups_sound(Findings& f) {
   return sound;
 }
 
+bool volumes_sound(Findings& f) {
+  bool sound = true;
+  for (const VolumeTable& table : f.plan().volumes) {
+    double sum = 0.0;
+    const bool usable = std::all_of(table.values.begin(), table.values.end(), [&](double value) {
+      sum += value;
+      return std::isfinite(value) && value >= 0.0;
+    });
+    if (usable && sum > 0.0 && std::isfinite(sum)) continue;
+    f.add(PlanFault::kVolumes, fmt::format("volumes '{}': {}", table.name, usable ? "nothing is sent" : "a value is negative or no number"),
+          "values are 0 or more, one of them above 0");
+    sound = false;
+  }
+  return sound;
+}
+
 }  // namespace
 
-bool tables_sound(Findings& findings) { return degrees_sound(findings) && groups_sound(findings); }
+bool tables_sound(Findings& findings) { return degrees_sound(findings) && groups_sound(findings) && volumes_sound(findings); }
 
 }  // namespace check_parts
 
 const char* name_of(PlanFault fault) {
-  static constexpr std::array<const char*, 19> kNames{
+  static constexpr std::array<const char*, 20> kNames{
       "degrees",         "group",           "id_out_of_range",  "stream",       "size",
-      "kernel",          "peer",            "not_in_group",     "alloc_twice",  "free_twice",
+      "kernel",          "peer",            "volumes",          "not_in_group",     "alloc_twice",  "free_twice",
       "free_unallocated", "record_twice",   "wait_unrecorded",  "wait_before_record", "message_unmatched",
       "message_size",    "message_order",   "collective_mismatch", "deadlock"};
   return kNames.at(static_cast<std::size_t>(fault));

@@ -70,11 +70,12 @@ void check_channel(Findings& f, std::int32_t from, std::int32_t to, const Channe
 }
 
 std::string text_of(const Collective& c) {
-  return fmt::format("{} of {} bytes {}", name_of(c.kind), c.bytes.count(), name_of(c.dtype));
+  return fmt::format("{} of {} bytes {}{}", name_of(c.kind), c.bytes.count(), name_of(c.dtype),
+                     c.volumes ? fmt::format(" with volumes {}", c.volumes->value()) : "");
 }
 
 bool same_operation(const Collective& a, const Collective& b) {
-  return a.kind == b.kind && a.bytes == b.bytes && a.dtype == b.dtype;
+  return a.kind == b.kind && a.bytes == b.bytes && a.dtype == b.dtype && a.volumes == b.volumes;
 }
 
 // Compares what two stages issue on one group, up to the first difference.

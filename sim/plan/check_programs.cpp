@@ -1,4 +1,5 @@
 // Part 1 of check(): what one program must satisfy on its own.
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -121,12 +122,30 @@ class ProgramCheck {
     size(collective.bytes);
     if (!in_range("group", collective.group.index(), plan_.groups.size())) return;
     const Group& group = plan_.groups[collective.group.index()];
-    if (group.stages.empty()) return;
-    for (const std::int32_t stage : group.stages) {
-      if (stage == stage_) return;
+    if (group.stages.empty() || std::find(group.stages.begin(), group.stages.end(), stage_) != group.stages.end()) {
+      volumes(collective);
+      return;
     }
     report(PlanFault::kNotInGroup, fmt::format("stage {} is not part of group '{}'", stage_, group.name),
            "add the stage to the group or drop the collective");
+  }
+
+  void volumes(const Collective& collective) {
+    if (!collective.volumes || !in_range("volume table", collective.volumes->index(), plan_.volumes.size())) return;
+    const VolumeTable& table = plan_.volumes[collective.volumes->index()];
+    if (collective.kind != CollectiveKind::kAllToAll) {
+      report(PlanFault::kVolumes, fmt::format("volumes '{}' on a collective that is no all_to_all", table.name), "drop them");
+      return;
+    }
+    PerAxis column{0};
+    column[Axis::kPipeline] = stage_;
+    const std::size_t slots = plan_.members(collective.group, plan_.rank(column)).size();
+    if (!fits(table, slots)) {
+      report(PlanFault::kVolumes,
+             fmt::format("volumes '{}' have {} values by {}, group '{}' has {} ranks", table.name, table.values.size(),
+                         name_of(table.form), plan_.groups[collective.group.index()].name, slots),
+             "one value a rank; by pairs, ranks times ranks");
+    }
   }
 
   void peer(std::int32_t other, Bytes bytes) {

@@ -56,8 +56,9 @@ struct Describe {
 
   std::string operator()(const Compute& c) const { return kernel_text(program.kernels[c.kernel.index()]); }
   std::string operator()(const Collective& c) const {
-    return fmt::format("{} of {} {} in group {} ({})", name_of(c.kind), human_bytes(c.bytes), name_of(c.dtype),
-                       plan.groups[c.group.index()].name, name_of(c.purpose));
+    return fmt::format("{} of {} {} in group {} ({}){}", name_of(c.kind), human_bytes(c.bytes), name_of(c.dtype),
+                       plan.groups[c.group.index()].name, name_of(c.purpose),
+                       c.volumes ? ", volumes " + plan.volumes[c.volumes->index()].name : "");
   }
   std::string operator()(const Send& s) const { return fmt::format("{} to stage {}", human_bytes(s.bytes), s.peer_stage); }
   std::string operator()(const Recv& r) const { return fmt::format("{} from stage {}", human_bytes(r.bytes), r.peer_stage); }

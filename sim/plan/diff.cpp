@@ -116,7 +116,10 @@ class ProgramDiff {
       Collective other = std::get<Collective>(y.body);
       // By name: what a group of that name consists of is compared once, not at every use.
       if (a_.groups[c->group.index()].name != b_.groups[other.group.index()].name) return false;
+      if (c->volumes.has_value() != other.volumes.has_value()) return false;
+      if (c->volumes && a_.volumes[c->volumes->index()].name != b_.volumes[other.volumes->index()].name) return false;
       other.group = c->group;
+      other.volumes = c->volumes;
       return *c == other;
     }
     if (const auto* e = std::get_if<Alloc>(&x.body)) return alike(e->buffer, std::get<Alloc>(y.body).buffer);
@@ -170,6 +173,23 @@ void compare_groups(std::vector<std::string>& out, const Plan& before, const Pla
   }
 }
 
+void compare_volumes(std::vector<std::string>& out, const Plan& before, const Plan& after) {
+  const auto find = [](const Plan& plan, const std::string& name) {
+    return std::find_if(plan.volumes.begin(), plan.volumes.end(), [&](const VolumeTable& t) { return t.name == name; });
+  };
+  for (const VolumeTable& table : before.volumes) {
+    const auto other = find(after, table.name);
+    if (other == after.volumes.end()) {
+      out.push_back(fmt::format("volumes {}: gone", table.name));
+    } else if (table != *other) {
+      out.push_back(fmt::format("volumes {}: {} values by {} differ", table.name, other->values.size(), name_of(other->form)));
+    }
+  }
+  for (const VolumeTable& table : after.volumes) {
+    if (find(before, table.name) == before.volumes.end()) out.push_back(fmt::format("volumes {}: new", table.name));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> diff(const Plan& before, const Plan& after, std::size_t limit) {
@@ -182,6 +202,7 @@ std::vector<std::string> diff(const Plan& before, const Plan& after, std::size_t
   compare(out, "model FLOPs", before.work.model_flops.si(), after.work.model_flops.si());
   compare(out, "FLOPs convention", before.work.flops_convention, after.work.flops_convention);
   compare_groups(out, before, after);
+  compare_volumes(out, before, after);
   compare(out, "programs", before.programs.size(), after.programs.size());
   if (before.program_of_stage != after.program_of_stage) out.emplace_back("the programs of the pipeline stages differ");
   for (std::size_t p = 0; p < std::min(before.programs.size(), after.programs.size()); ++p) {

@@ -22,6 +22,7 @@ using BufferId = Id<struct BufferTag>;                // index into Program::buf
 using EventId = Id<struct PlanEventTag>;              // Record/Wait pair within a program
 using LabelId = Id<struct LabelTag>;                  // index into Program::labels
 using GroupId = Id<struct GroupTag>;                  // index into Plan::groups
+using VolumesId = Id<struct VolumesTag>;              // index into Plan::volumes
 
 // The part of the step that an instruction belongs to; the time breakdown groups by it.
 enum class Stage : std::uint8_t { kInput, kForward, kRecompute, kBackward, kGradientSync, kOptimizer };
@@ -38,13 +39,15 @@ struct Compute {
 
 // `bytes` follows nccl-tests: all-reduce and broadcast: the buffer; all-gather: the gathered output;
 // reduce-scatter: the input before scattering; all-to-all: what each rank holds; send-receive: what each rank
-// sends to the next one of the group and receives from the one before.
+// sends to the next one of the group and receives from the one before. `volumes`, of an all-to-all only: parts
+// are unequal, and `bytes` is what a rank holds on average.
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   GroupId group;
   Bytes bytes;
   Dtype dtype = Dtype::kBf16;
   Purpose purpose = Purpose::kTensor;
+  std::optional<VolumesId> volumes{};
   friend auto operator<=>(const Collective&, const Collective&) = default;
 };
 

@@ -26,6 +26,8 @@ constexpr Words<kAxisCount> kAxes{"tp", "cp", "ep", "dp", "pp"};
 constexpr Words<std::variant_size_v<Body>> kOpcodes{"compute",    "collective", "send", "recv",   "copy", "host_compute",
                                                     "load_batch", "alloc",      "free", "record", "wait"};
 
+constexpr Words<3> kVolumeForms{"receivers", "senders", "pairs"};
+
 template <class Enum>
 const char* word_of(Enum value) {
   const auto words = names<Enum>();
@@ -47,6 +49,7 @@ template <> std::span<const char* const> names<StreamKind>() { return kStreams; 
 template <> std::span<const char* const> names<Memory>() { return kMemories; }
 template <> std::span<const char* const> names<Category>() { return kCategories; }
 template <> std::span<const char* const> names<Axis>() { return kAxes; }
+template <> std::span<const char* const> names<VolumeForm>() { return kVolumeForms; }
 std::span<const char* const> opcodes() { return kOpcodes; }
 
 const char* name_of(Dtype dtype) { return word_of(dtype); }
@@ -60,6 +63,7 @@ const char* name_of(StreamKind kind) { return word_of(kind); }
 const char* name_of(Memory memory) { return word_of(memory); }
 const char* name_of(Category category) { return word_of(category); }
 const char* name_of(Axis axis) { return word_of(axis); }
+const char* name_of(VolumeForm form) { return word_of(form); }
 const char* opcode_of(const Body& body) { return kOpcodes[body.index()]; }
 
 }  // namespace stepcast::plan

@@ -25,6 +25,7 @@ template <> std::span<const char* const> names<StreamKind>();
 template <> std::span<const char* const> names<Memory>();
 template <> std::span<const char* const> names<Category>();
 template <> std::span<const char* const> names<Axis>();
+template <> std::span<const char* const> names<VolumeForm>();
 
 // The words of Body's alternatives, by index.
 std::span<const char* const> opcodes();

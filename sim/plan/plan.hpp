@@ -12,6 +12,7 @@
 
 #include "sim/base/ids.hpp"
 #include "sim/plan/program.hpp"
+#include "sim/plan/volumes.hpp"
 
 namespace stepcast::plan {
 
@@ -68,6 +69,7 @@ struct Plan {
   PerAxis degrees{1};
   AxisOrder order = kMegatronOrder;
   std::vector<Group> groups;
+  std::vector<VolumeTable> volumes;         // of unequal all-to-all; shared by instructions, groups and layers
   std::vector<Program> programs;
   std::vector<ProgramId> program_of_stage;  // index: pipeline stage
   Work work;

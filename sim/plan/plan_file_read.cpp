@@ -85,10 +85,15 @@ class Reader {
       plan_.work.flops_convention = line_.quoted("convention");
     } else if (keyword == "group") {
       read_group();
+    } else if (keyword == "volumes") {
+      VolumeTable& table = plan_.volumes.emplace_back();
+      table.name = line_.quoted("name");
+      table.form = line_.name<VolumeForm>("form");
+      while (!line_.at_end()) table.values.push_back(line_.number("value"));
     } else if (keyword == "stages") {
       while (!line_.at_end()) plan_.program_of_stage.push_back(line_.id<ProgramId>("program", plan_.programs.size()));
     } else {
-      line_.refuse_word("keyword", {"name", "degrees", "order", "work", "group", "program", "stages"});
+      line_.refuse_word("keyword", {"name", "degrees", "order", "work", "group", "volumes", "program", "stages"});
     }
     line_.finish();
   }
@@ -227,6 +232,10 @@ class Reader {
       c.bytes = line_.bytes("size");
       c.dtype = line_.name<Dtype>("number format");
       c.purpose = line_.name<Purpose>("purpose");
+      if (line_.peek() == "volumes") {
+        line_.word("volumes");
+        c.volumes = line_.id<VolumesId>("table of volumes", plan_.volumes.size());
+      }
       return c;
     }
     if (opcode == "send" || opcode == "recv") {

@@ -26,6 +26,8 @@ class Writer {
          quoted(plan.work.flops_convention));
     if (!plan.groups.empty()) line("# group: name axes stages");
     for (const Group& group : plan.groups) write(group);
+    if (!plan.volumes.empty()) line("# volumes: name form values, of all-to-all with unequal parts");
+    for (const VolumeTable& table : plan.volumes) write(table);
     for (const Program& program : plan.programs) write(program);
     std::string stages;
     for (const ProgramId id : plan.program_of_stage) stages += fmt::format(" {}", id.value());
@@ -76,6 +78,12 @@ class Writer {
     line("group {} {} {}", quoted(group.name), axes.empty() ? "-" : axes, stages.empty() ? "all" : stages);
   }
 
+  void write(const VolumeTable& table) {
+    text("volumes {} {}", quoted(table.name), name_of(table.form));
+    for (const double value : table.values) text(" {}", number(value));
+    out_.push_back('\n');
+  }
+
   void write(const Kernel& k) {
     text("kernel {} {} {} {} {} {} {}", name_of(k.op), name_of(k.pass), name_of(k.dtype), number(k.flops.si()),
          k.read.count(), k.written.count(), k.launches);
@@ -123,6 +131,7 @@ class Writer {
   void operands(const Compute& c) { text(" {}", c.kernel.value()); }
   void operands(const Collective& c) {
     text(" {} {} {} {} {}", name_of(c.kind), c.group.value(), c.bytes.count(), name_of(c.dtype), name_of(c.purpose));
+    if (c.volumes) text(" volumes {}", c.volumes->value());
   }
   void operands(const Send& s) { text(" {} {}", s.peer_stage, s.bytes.count()); }
   void operands(const Recv& r) { text(" {} {}", r.peer_stage, r.bytes.count()); }

@@ -2,6 +2,7 @@
 
 #include "sim/plan/builder.hpp"
 #include "sim/plan/check.hpp"
+#include "sim/plan/print.hpp"
 
 using namespace stepcast;
 using namespace stepcast::literals;
@@ -72,6 +73,39 @@ TEST_CASE("plan check: a collective of a group of one is no error") {
   plan.programs = {std::move(b).finish()};
   plan.program_of_stage = {ProgramId{std::size_t{0}}};
   CHECK(check(plan).empty());
+}
+
+// Three ranks, so three values; an all-reduce has no parts to be unequal.
+TEST_CASE("plan check: volumes fit their group and their collective") {
+  Plan plan;
+  plan.degrees[Axis::kData] = 3;
+  plan.groups = {{"dp", {Axis::kData}, {}}};
+  plan.volumes = {{.name = "hot", .form = VolumeForm::kReceivers, .values = {2, 1, 1}}};
+  ProgramBuilder b{"all"};
+  b.collective(b.stream(StreamKind::kCommunication, "ep"), "dispatch",
+               {.kind = CollectiveKind::kAllToAll, .group = GroupId{0u}, .bytes = 8_B, .volumes = VolumesId{0u}});
+  plan.programs = {std::move(b).finish()};
+  plan.program_of_stage = {ProgramId{0u}};
+  CHECK(check(plan).empty());
+  const auto fault = [](const Plan& bad) {
+    const auto errors = check(bad);
+    REQUIRE(errors.size() == 1);
+    CHECK(errors[0].fault == PlanFault::kVolumes);
+    return to_text(errors[0]);
+  };
+  Plan bad = plan;
+  bad.volumes[0].values = {2, 1};
+  CHECK(fault(bad).find("have 2 values by receivers, group 'dp' has 3 ranks") != std::string::npos);
+  bad.volumes[0].values = {0, 0, 0};
+  CHECK(fault(bad).find("nothing is sent") != std::string::npos);
+  bad.volumes[0].values = {2, -1, 1};
+  CHECK(fault(bad).find("negative") != std::string::npos);
+  bad = plan;
+  std::get<Collective>(bad.programs[0].instructions[0].body).kind = CollectiveKind::kAllReduce;
+  CHECK(fault(bad).find("no all_to_all") != std::string::npos);
+  bad = plan;
+  bad.volumes[0].values = {3, 1, 1};
+  CHECK(diff(plan, bad, 10) == std::vector<std::string>{"volumes hot: 3 values by receivers differ"});
 }
 
 TEST_CASE("plan check: errors become one UserError that names the file") {

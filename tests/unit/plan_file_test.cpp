@@ -50,6 +50,19 @@ TEST_CASE("plan file: names keep quotes, backslashes, control and other bytes") 
   CHECK(from_file_text(to_file_text(plan), "f.plan") == plan);
 }
 
+TEST_CASE("plan file: volumes of an unequal all-to-all come back, and an even collective is written as ever") {
+  const std::string text = kHead + "group \"all\" dp all\nvolumes \"hot\" receivers 2.5 1 0\n" + kProgram +
+                           "0 forward 0 - - collective all_to_all 0 4096 bf16 expert volumes 0\n"
+                           "0 forward 0 - - collective all_to_all 0 4096 bf16 expert\n0 forward 0 - - record 0\nend\nstages 0\n";
+  const Plan plan = from_file_text(text, "f.plan");
+  REQUIRE(plan.volumes.size() == 1);
+  CHECK(plan.volumes[0] == VolumeTable{.name = "hot", .form = VolumeForm::kReceivers, .values = {2.5, 1, 0}});
+  CHECK(std::get<Collective>(plan.programs[0].instructions[0].body).volumes == VolumesId{0u});
+  CHECK_FALSE(std::get<Collective>(plan.programs[0].instructions[1].body).volumes.has_value());
+  CHECK(from_file_text(to_file_text(plan), "f.plan") == plan);
+  CHECK(error_of(kHead + "volumes \"x\" recievers 1\n").find("did you mean 'receivers'?") != std::string::npos);
+}
+
 TEST_CASE("plan file: doubles come back to the last bit") {
   Plan plan = from_file_text(kHead + "stages\n", "f.plan");
   for (const double value : {0.1, 1.0 / 3.0, 1e300, 4.9e-324, 123456789012345678.0}) {
