@@ -16,11 +16,13 @@ struct ClusterFile {
   std::int64_t schema = 1;
   std::string name = "cluster";
   scenario::Cluster cluster;
+  scenario::Communication communication;
   template <class V>
   void visit(V& v) {
     v.key("schema", schema, "Version of this file format.", scenario::only_version(1));
     v.key("name", name, "What the cluster is called.", scenario::not_empty());
     v.key("cluster", cluster, "The machine.", scenario::required());
+    v.key("communication", communication, "What is fixed of its collectives.");
   }
 };
 
@@ -32,6 +34,7 @@ scenario::Loaded of_cluster(scenario::Node& root, const std::string& file, Diagn
   scenario::Loaded loaded;
   loaded.scenario.name = read.name;
   loaded.scenario.cluster = read.cluster;
+  loaded.scenario.communication = read.communication;
   if (scenario::is_node_file(read.cluster.node)) loaded.scenario.cluster.node = scenario::resolve_path(read.cluster.node, file);
   loaded.where = scenario::Positions{root};
   return loaded;

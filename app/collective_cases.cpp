@@ -34,7 +34,7 @@ struct Measured {
 };
 
 // Sizes are in elements, times in milliseconds.
-std::vector<Measured> from_table(const std::string& name, const std::string& file) {
+std::vector<Measured> from_table(const std::string& name, const std::string& collective, const std::string& file) {
   static const std::map<std::string, std::int64_t> kWidth{{"int8", 1}, {"half", 2}, {"bfloat16", 2}, {"float", 4}};
   const std::size_t mark = name.find('@');
   const std::string system = name.substr(0, mark);
@@ -47,7 +47,7 @@ std::vector<Measured> from_table(const std::string& name, const std::string& fil
     if (f[column("system")] != system || (!version.empty() && f[column("source_version")] != version)) continue;
     const auto kind = kKinds.find(f[column("op_name")]);
     const auto width = kWidth.find(f[column("nccl_dtype")]);
-    if (kind == kKinds.end() || width == kWidth.end()) continue;
+    if (kind == kKinds.end() || width == kWidth.end() || (!collective.empty() && kind->first != collective)) continue;
     rows.push_back({kind->second, std::stoll(f[column("num_gpus")]), Bytes{std::stoll(f[column("message_size")]) * width->second},
                     std::stod(f[column("latency")]) * 1e-3});
   }
@@ -69,13 +69,11 @@ collective::IdleRates idle_rates(const CollectiveMachine& cluster, CollectiveKin
   run::UseBuilder builder{machine.router, paths};
   std::vector<collective::Member> members;
   for (std::uint32_t r = 0; r < layout.ranks; ++r) members.push_back({r, machine.fabric.domain_of(r)});
+  const collective::HostMesh mesh = mesh_of_hosts(machine);
   collective::IdleRates rates{};
-  for (const collective::Algorithm algorithm : candidates(kind, layout, machine.collectives)) {
-    std::vector<collective::Edge> edges = edges_of(algorithm, members, layout.wiring);
-    collective::IdleRate& rate = rates[static_cast<std::size_t>(algorithm)];
-    rate.whole = rate_alone(builder.ask(edges, {}), paths);
-    std::erase_if(edges, [&](const collective::Edge& e) { return members[e.from].node != members[e.to].node; });
-    rate.local = rate_alone(builder.ask(edges, {}), paths);
+  for (const collective::Algorithm algorithm : candidates(kind, layout, machine.collectives, machine.forced.algorithm)) {
+    rates[static_cast<std::size_t>(algorithm)] =
+        idle_rate(edges_of(algorithm, members, mesh), machine.fabric, algorithm, {}, builder, paths);
   }
   return rates;
 }
@@ -99,6 +97,12 @@ const char* name_of(CasePart part) {
 
 }  // namespace
 
+std::string CollectiveCase::scenario() const {
+  return "cluster: " + cluster + "\n" + (communication.empty() ? "" : "communication: " + communication + "\n");
+}
+
+std::string CollectiveCase::label() const { return log.starts_with("table:") && !collective.empty() ? log + " " + collective : log; }
+
 std::vector<CollectiveCase> read_cases(const std::string& file) {
   static const std::map<std::string, CasePart> kParts{
       {"fit", CasePart::kFit}, {"held", CasePart::kHeld}, {"half", CasePart::kHalf}, {"outlier", CasePart::kOutlier}};
@@ -113,11 +117,12 @@ std::vector<CollectiveCase> read_cases(const std::string& file) {
     const auto part = kParts.find(f[column("role")]);
     if (part == kParts.end()) refuse("role", "fit, held, half or outlier");
     CollectiveCase one{.family = f[column("family")], .part = part->second, .log = f[column("log")], .collective = f[column("collective")],
-                       .ranks = 0, .gpus_per_process = 1, .cluster = f[column("cluster")]};
+                       .ranks = 0, .gpus_per_process = 1, .cluster = f[column("cluster")], .communication = f[column("communication")], .remark = f[column("remark")]};
     const auto ranks = parse_number(f[column("ranks")]);
     const auto each = parse_number(f[column("gpus_per_process")]);
-    if (!one.log.starts_with("table:")) {
-      if (!kKinds.contains(one.collective)) refuse("collective", "a name of nccl-tests");
+    const bool is_table = one.log.starts_with("table:");
+    if (!kKinds.contains(one.collective) && !(is_table && one.collective.empty())) refuse("collective", "a name of nccl-tests");
+    if (!is_table) {
       if (!ranks || *ranks < 2) refuse("ranks", "2 or more");
       one.ranks = static_cast<std::int64_t>(*ranks);
     }
@@ -130,17 +135,17 @@ std::vector<CollectiveCase> read_cases(const std::string& file) {
 
 CasePoints points_of(const CollectiveCase& what, const std::string& folder, const HardwareShelf& shelf, std::size_t number) {
   const bool table = what.log.starts_with("table:");
-  const std::vector<Measured> rows = table ? from_table(what.log.substr(6), folder + "/nccl_table.csv")
+  const std::vector<Measured> rows = table ? from_table(what.log.substr(6), what.collective, folder + "/nccl_table.csv")
                                            : from_log(what, folder + "/nccl_logs/" + what.log + ".log");
-  const CollectiveMachine cluster{shelf, cluster_of_text("cluster: " + what.cluster + "\n", what.log)};
+  const CollectiveMachine cluster{shelf, cluster_of_text(what.scenario(), what.log)};
   CasePoints points{.what = what, .points = {}, .fitted = {}, .figures = {cluster.machine().collectives, {cluster.launch().seconds(), cluster.issue().seconds()}}};
   std::map<std::pair<CollectiveKind, std::int64_t>, collective::IdleRates> rates;
   for (const Measured& row : rows) {
     const collective::Layout layout = cluster.layout(static_cast<std::int32_t>(row.ranks));
     const auto [it, is_new] = rates.try_emplace({row.kind, row.ranks});
     if (is_new) it->second = idle_rates(cluster, row.kind, layout);
-    points.fitted.push_back(what.part == CasePart::kFit || (what.part == CasePart::kHalf && points.points.size() % 2 == 0));
-    points.points.push_back({.log = number, .kind = row.kind, .bytes = row.bytes, .layout = layout, .idle = it->second,
+    points.fitted.push_back(what.part == CasePart::kFit || (what.part == CasePart::kHalf && every_other(points.points.size())));
+    points.points.push_back({.log = number, .kind = row.kind, .bytes = row.bytes, .layout = layout, .idle = it->second, .infiniband = cluster.infiniband(), .forced = cluster.machine().forced,
                              .gpus_per_process = what.gpus_per_process, .measured_s = row.seconds});
   }
   return points;
@@ -148,7 +153,7 @@ CasePoints points_of(const CollectiveCase& what, const std::string& folder, cons
 
 CollectivePoint cluster_point(const CollectiveMachine& cluster, CollectiveKind kind, std::int32_t ranks, Bytes bytes) {
   const collective::Layout layout = cluster.layout(ranks);
-  return {.kind = kind, .bytes = bytes, .layout = layout, .idle = idle_rates(cluster, kind, layout)};
+  return {.kind = kind, .bytes = bytes, .layout = layout, .idle = idle_rates(cluster, kind, layout), .infiniband = cluster.infiniband(), .forced = cluster.machine().forced};
 }
 
 CaseErrors errors_of(const CasePoints& points, const calibration::Figures& figures, Take take) {
@@ -162,12 +167,27 @@ CaseErrors errors_of(const CasePoints& points, const calibration::Figures& figur
   return {large.size(), median(large), small.size(), median(small)};
 }
 
+bool every_other(std::size_t index) { return index % 2 == 0; }
+
+std::string medians_text(std::span<const CasePoints> cases, const calibration::Figures& figures, Take take) {
+  std::vector<double> logs;
+  for (const CasePoints& one : cases) {
+    if (one.what.part == CasePart::kOutlier) continue;
+    const CaseErrors errors = errors_of(one, figures, take);
+    if (errors.large > 0) logs.push_back(errors.large_median);
+  }
+  if (logs.empty()) return "none";
+  std::sort(logs.begin(), logs.end());
+  return fmt::format("{:.1f} % ({} log{}, worst {:.1f} %)", 100 * logs[logs.size() / 2], logs.size(), logs.size() == 1 ? "" : "s", 100 * logs.back());
+}
+
 std::string case_line(const CasePoints& points, const calibration::Figures& figures) {
   const Take take = points.what.part == CasePart::kHalf ? Take::kHeld : Take::kAll;
   const CaseErrors errors = errors_of(points, figures, take);
   const auto cell = [](std::size_t count, double error) { return count == 0 ? std::string{"-"} : fmt::format("{:.1f} %", 100 * error); };
-  return fmt::format("{:11} {:8} {:52} {:5} {:>8} {:>8}\n", points.what.family, name_of(points.what.part), points.what.log,
-                     points.points.size(), cell(errors.large, errors.large_median), cell(errors.small, errors.small_median));
+  return fmt::format("{:11} {:8} {:52} {:5} {:>8} {:>8}{}\n", points.what.family, name_of(points.what.part), points.what.label(),
+                     points.points.size(), cell(errors.large, errors.large_median), cell(errors.small, errors.small_median),
+                     points.what.remark.empty() ? "" : "  " + points.what.remark);
 }
 
 }  // namespace stepcast::app

@@ -45,8 +45,7 @@ collective::Layout CollectiveMachine::layout(std::int32_t ranks) const {
   const auto count = static_cast<std::size_t>(ranks);
   const std::size_t local = fabric_.gpus_per_domain();
   return {.ranks = count, .hosts = (count + local - 1) / local,
-          .nvlink = run::hosts_have_nvlink(*machine_), .nvswitch = run::hosts_have_nvswitch(fabric_),
-          .wiring = run::wiring_of_hosts(*machine_)};
+          .nvlink = run::hosts_have_nvlink(*machine_), .nvswitch = run::hosts_have_nvswitch(fabric_)};
 }
 
 }  // namespace stepcast::app

@@ -19,6 +19,7 @@ class CollectiveMachine {
   // For the cost model's parameters as a fit tries them.
   [[nodiscard]] run::Machine with(const collective::Parameters& parameters) const;
   [[nodiscard]] collective::Layout layout(std::int32_t ranks) const;
+  [[nodiscard]] bool infiniband() const { return hardware_.nic.transport == topology::Transport::kInfiniBand; }
   [[nodiscard]] const std::string& gpu_title() const { return hardware_.gpu.title; }
   [[nodiscard]] Duration launch() const { return launch_; }  // host time of a call from C++
   [[nodiscard]] Duration issue() const { return issue_; }    // of each send or receive in a group

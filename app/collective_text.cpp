@@ -51,6 +51,7 @@ std::string to_text(const CollectiveTable& table, bool explain) {
       "# {}\n# Collective test starting: {}_perf (simulated)\n"
       "# nThread 1 nGpus {} minBytes {} maxBytes {} step: {} warmup iters: 1 iters: 4 agg iters: 1 validation: 0 graph: 0\n#\n# Using devices\n",
       table.cluster, nccl_tests_name(job.kind), job.gpus_per_process, size_at(false), size_at(true), table.step);
+  if (job.volumes) text += fmt::format("# unequal parts, by {}: {}; size is what a rank holds on average\n#\n", plan::name_of(job.volumes->form), job.volumes->name);
   for (std::int32_t r = 0; r < std::min(job.ranks, kMostRanksListed); ++r) {
     const auto local = static_cast<std::int32_t>(table.gpus_per_node);
     text += fmt::format("#  Rank {:2} Group  0 Pid {:6} on {:>10} device {:2} [0000:00:{:02x}] {}\n", r, r / job.gpus_per_process,
@@ -73,6 +74,7 @@ std::string to_text(const CollectiveTable& table, bool explain) {
 std::string to_json(const CollectiveTable& table) {
   nlohmann::ordered_json json{{"cluster", table.cluster}, {"collective", nccl_tests_name(table.job.kind)}, {"ranks", table.job.ranks},
                               {"type", table.dtype}, {"gpus_per_process", table.job.gpus_per_process}};
+  json["volumes"] = table.job.volumes ? nlohmann::ordered_json(table.job.volumes->name) : nlohmann::ordered_json(nullptr);
   json["rows"] = nlohmann::ordered_json::array();
   for (const CollectiveTime& row : table.rows) {
     json["rows"].push_back({{"size_bytes", row.size.count()}, {"count", row.count}, {"time_s", exact_seconds(row.time)},

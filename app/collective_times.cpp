@@ -20,12 +20,14 @@ plan::Plan plan_of(const CollectiveJob& job, Bytes bytes, int calls) {
   const plan::StreamId stream = b.stream(plan::StreamKind::kCompute, "comm");
   for (int i = 0; i < calls; ++i) {
     b.collective(stream, "collective", {.kind = job.kind, .group = plan::GroupId{0u}, .bytes = bytes, .dtype = plan::Dtype::kFp32,
-                                        .purpose = plan::Purpose::kData});
+                                        .purpose = plan::Purpose::kData,
+                                        .volumes = job.volumes ? std::optional{plan::VolumesId{0u}} : std::nullopt});
   }
   plan::Plan plan;
   plan.name = "collective";
   plan.degrees[plan::Axis::kData] = job.ranks;
   plan.groups.push_back({.name = "all", .axes = {plan::Axis::kData}, .stages = {}, .split = {}});
+  if (job.volumes) plan.volumes.push_back(*job.volumes);
   plan.programs.push_back(std::move(b).finish());
   plan.program_of_stage = {plan::ProgramId{0u}};
   return plan;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct CollectiveJob {
   std::int32_t gpus_per_process = 1;
   Duration launch;          // host time of a call
   Duration issue;           // of each send or receive of a group
+  std::optional<plan::VolumeTable> volumes{};  // of an all-to-all of unequal parts; sizes are what a rank holds on average
 };
 
 struct CollectiveTime {

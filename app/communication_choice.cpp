@@ -14,6 +14,9 @@ collective::Forced forced_choices(const scenario::Communication& communication) 
     case CollectiveAlgorithm::kNvlsTree: forced.algorithm = collective::Algorithm::kNvlsTree; break;
     case CollectiveAlgorithm::kCollNet: forced.algorithm = collective::Algorithm::kCollNet; break;
     case CollectiveAlgorithm::kPat: forced.algorithm = collective::Algorithm::kPat; break;
+    case CollectiveAlgorithm::kPairwise: forced.algorithm = collective::Algorithm::kPairwise; break;
+    case CollectiveAlgorithm::kPxn: forced.algorithm = collective::Algorithm::kPxn; break;
+    case CollectiveAlgorithm::kHierarchical: forced.algorithm = collective::Algorithm::kHierarchical; break;
   }
   switch (communication.protocol) {
     case CollectiveProtocol::kAuto: break;

@@ -1,7 +1,7 @@
 // calibration/collective_fit.hpp — a few physical figures of collectives out of measured times.
 //
-// Model    Least sum over logs of the mean |ln(forecast / measured)| of a log's points, each held to 0.7 so that a stray point
-//          cannot bend the fit, plus 0.002 times the squared log distance of each figure from its prior: figures
+// Model    Least sum over logs of the mean |ln(forecast / measured)| of a log's points, beyond 0.7 at a tenth so that a stray
+//          point cannot bend the fit, plus 0.002 times the squared log distance of each figure from its prior: figures
 //          that the points do not tell stay where NCCL's constants put them.                    (1)
 //          Search: one figure at a time, steps of 10 down to 1.01, until nothing improves. No randomness.
 // Cost     O(figures * steps * points)
@@ -25,6 +25,8 @@ struct CollectivePoint {
   Bytes bytes;
   collective::Layout layout;
   collective::IdleRates idle{};        // of the catalogue's links
+  bool infiniband = false;             // between its hosts: NCCL's own latencies are of such networks
+  collective::Forced forced{};         // what the cluster's user fixed
   std::int64_t gpus_per_process = 1;   // 0: a graph issues the call, the host's time does not show
   double measured_s = 0.0;
 };
@@ -49,8 +51,13 @@ double relative_error(const CollectivePoint& point, const Figures& figures);
 Figures fit_local(std::span<const CollectivePoint> points, Figures prior);
 Figures fit_network(std::span<const CollectivePoint> points, Figures prior);
 
-// Priors that NCCL has no constant for: the pipeline's fill (16 channels of 512 KiB), ceilings between hosts.
-Figures prior_for_fit(collective::Parameters parameters);
+// Priors that NCCL has no constant for: the pipeline's fill (16 channels of 512 KiB), ceilings between hosts; without NVLink,
+// NCCL's steps over PCIe, and the ceiling of a pair of GPUs, two channels' worth.
+Figures prior_for_fit(collective::Parameters parameters, bool nvlink = true);
+
+// The same as a profile holds them.
+LocalCollectives local_collectives(const Figures& figures, const Figures& prior, const std::string& source, const std::string& error);
+NetworkCollectives network_collectives(const Figures& figures, const Figures& prior, const std::string& source, const std::string& error);
 
 // Sections of a profile's file, with unit and source; the error's text is the caller's.
 std::string local_yaml(const Figures& figures, const Figures& prior, const std::string& source, const std::string& error);

@@ -24,6 +24,7 @@ void apply(const LocalCollectives& from, collective::LocalParameters& to) {
   to.pairwise_simple_base_s = from.pairwise_simple_base.value.seconds();
   to.pairwise_ll_ceiling = from.pairwise_ll_ceiling.value.si();
   to.pairwise_efficiency = from.pairwise_efficiency.value;
+  if (from.pair_ceiling) to.pair_ceiling = from.pair_ceiling->value.si();
   to.fill = {from.fill_share.value, from.fill_bytes.value.si()};
 }
 
@@ -35,6 +36,7 @@ void apply(const NetworkCollectives& from, collective::NetworkParameters& to) {
   to.nvls_tree_s = from.nvls_tree_hop.value.seconds();
   to.ll_ceiling = from.ll_ceiling.value.si();
   to.ll128_ceiling = from.ll128_ceiling.value.si();
+  if (from.simple_ceiling) to.simple_ceiling = from.simple_ceiling->value.si();
   to.tree_efficiency = from.tree_efficiency.value;
   to.fill = {from.fill_share.value, from.fill_bytes.value.si()};
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct LocalCollectives {
   topology::Figure<Duration> pairwise_simple_base;
   topology::Figure<Bandwidth> pairwise_ll_ceiling;
   topology::Figure<double> pairwise_efficiency;
+  std::optional<topology::Figure<Bandwidth>> pair_ceiling;
   topology::Figure<double> fill_share;
   topology::Figure<Bytes> fill_bytes;
   topology::Figure<Duration> launch;
@@ -52,6 +54,7 @@ struct LocalCollectives {
     v.key("pairwise_simple_base", pairwise_simple_base, "The same with Simple.", scenario::required());
     v.key("pairwise_ll_ceiling", pairwise_ll_ceiling, "Payload of grouped sends with LL whatever the links.", scenario::required().above(0));
     v.key("pairwise_efficiency", pairwise_efficiency, "Share of the GPU links' rate that grouped sends reach.", scenario::required().between(0.05, 1.2));
+    v.key("pair_ceiling", pair_ceiling, "Payload that the channels of one pair of GPUs move. Default: no limit but the links.");
     v.key("fill_share", fill_share, "Further bytes' time for each byte while Simple's pipeline fills.", scenario::required().between(0, 3));
     v.key("fill_bytes", fill_bytes, "Bytes after which it is full.", scenario::required());
     v.key("launch", launch, "Host time to issue a collective from C++, without a framework.", scenario::required());
@@ -71,6 +74,7 @@ struct NetworkCollectives {
   topology::Figure<Duration> nvls_tree_hop;
   topology::Figure<Bandwidth> ll_ceiling;
   topology::Figure<Bandwidth> ll128_ceiling;
+  std::optional<topology::Figure<Bandwidth>> simple_ceiling;
   topology::Figure<double> tree_efficiency;
   topology::Figure<double> fill_share;
   topology::Figure<Bytes> fill_bytes;
@@ -87,6 +91,7 @@ struct NetworkCollectives {
     v.key("nvls_tree_hop", nvls_tree_hop, "A step of an NVLS tree over InfiniBand.", scenario::required());
     v.key("ll_ceiling", ll_ceiling, "Payload of a host that LL moves between hosts whatever the NICs.", scenario::required().above(0));
     v.key("ll128_ceiling", ll128_ceiling, "The same with LL128.", scenario::required().above(0));
+    v.key("simple_ceiling", simple_ceiling, "The same with Simple, where the host copies each byte. Default: the links are the limit.");
     v.key("tree_efficiency", tree_efficiency, "Bandwidth of a tree over that of its links.", scenario::required().between(0.05, 1.2));
     v.key("fill_share", fill_share, "Further bytes' time for each byte while Simple's pipeline fills.", scenario::required().between(0, 3));
     v.key("fill_bytes", fill_bytes, "Bytes after which it is full.", scenario::required());

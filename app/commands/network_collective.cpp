@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -10,6 +12,7 @@
 #include "app/collective_machine.hpp"
 #include "app/collective_text.hpp"
 #include "app/size_list.hpp"
+#include "app/volume_file.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
 
@@ -69,8 +72,9 @@ std::int64_t within(const Invocation& invocation, const std::string& option, std
 
 // A forced algorithm that the collective does not have on this machine is a wrong question, not a wish to ignore.
 void check_forced(const CollectiveMachine& cluster, const CollectiveJob& job) {
-  const std::optional<collective::Algorithm> forced = cluster.machine().forced.algorithm;
+  std::optional<collective::Algorithm> forced = cluster.machine().forced.algorithm;
   if (!forced) return;
+  forced = counterpart(*forced, job.kind);
   const collective::Layout layout = cluster.layout(job.ranks);
   if (can_make(*forced, job.kind, layout, cluster.machine().collectives)) return;
   std::vector<std::string> able;
@@ -79,6 +83,31 @@ void check_forced(const CollectiveMachine& cluster, const CollectiveJob& job) {
                              .problem = fmt::format("{} cannot make {} on {} GPUs of {} node(s) here", name_of(*forced),
                                                     nccl_tests_name(job.kind), layout.ranks, layout.hosts),
                              .expected = one_of(able)});
+}
+
+std::optional<plan::VolumeTable> pick_volumes(const Invocation& invocation, const CollectiveJob& job) {
+  const auto file = invocation.text("volumes");
+  const auto skew = invocation.text("zipf");
+  if (!file && !skew) return std::nullopt;
+  const char* const option = file ? "--volumes" : "--zipf";
+  if (job.kind != CollectiveKind::kAllToAll) {
+    throw UserError(Diagnostic{.path = option, .problem = "unequal parts are of all-to-all", .expected = "--collective alltoall", .got = nccl_tests_name(job.kind)});
+  }
+  if (file && skew) throw UserError(Diagnostic{.path = "--zipf", .problem = "a second description of volumes beside --volumes", .expected = "one of both"});
+  const auto ranks = static_cast<std::size_t>(job.ranks);
+  if (file) return read_volumes(*file, ranks);
+  const auto exponent = parse_number(*skew);
+  if (!exponent || !(*exponent >= 0.0 && *exponent <= 10.0)) {
+    throw UserError(Diagnostic{.path = "--zipf", .problem = "not an exponent", .expected = "a number from 0 to 10", .got = *skew});
+  }
+  return plan::VolumeTable{.name = fmt::format("zipf {}", *exponent), .form = plan::VolumeForm::kReceivers, .values = plan::zipf(ranks, *exponent)};
+}
+
+// Of a matrix of bytes: what a rank sends on average.
+std::optional<Bytes> own_size(const std::optional<plan::VolumeTable>& volumes, std::int32_t ranks) {
+  if (!volumes || volumes->form != plan::VolumeForm::kPairs) return std::nullopt;
+  const double sum = std::accumulate(volumes->values.begin(), volumes->values.end(), 0.0);
+  return Bytes{static_cast<std::int64_t>(std::ceil(sum / static_cast<double>(ranks)))};
 }
 
 }  // namespace
@@ -90,8 +119,11 @@ void add_collective_options(OptionList& options) {
       ("step-factor", po::value<std::int64_t>()->value_name("N"), "factor between sizes of a range (default 2)")
       ("ranks", po::value<std::int64_t>()->value_name("N"), "the cluster's first N GPUs (default: all)")
       ("gpus-per-process", po::value<std::int64_t>()->value_name("N"), "GPUs that one process issues to, nccl-tests' -g (default 1)")
-      ("algorithm", po::value<std::string>()->value_name("NAME"), "auto, ring, tree, nvls, nvls-tree, collnet or pat")
+      ("algorithm", po::value<std::string>()->value_name("NAME"), "auto, ring, tree, nvls, nvls-tree, collnet, pat, pairwise, pxn or hierarchical")
       ("protocol", po::value<std::string>()->value_name("NAME"), "auto, ll, ll128 or simple")
+      ("volumes", po::value<std::string>()->value_name("FILE"), "alltoall of unequal parts: a line of numbers by receiver, a column by sender, or a matrix of bytes")
+      ("zipf", po::value<std::string>()->value_name("S"), "alltoall whose receiver k gets a share proportional to (k+1)^-S")
+      ("profile", po::value<std::string>()->value_name("FILE"), "calibration profile instead of the GPU's own, as `stepcast calibrate` writes it")
       ("explain", "end rows with the algorithm and protocol chosen");
 }
 
@@ -99,12 +131,12 @@ Status run_collective(const Invocation& invocation, Session& session) {
   CollectiveJob job;
   job.kind = word("--collective", *invocation.text("collective"), kinds());
   const std::int64_t factor = within(invocation, "step-factor", 2, 2, 1 << 20);
-  const std::vector<Bytes> sizes = read_sizes(invocation.text("sizes").value_or("8..8G"), factor);
   if (invocation.operands.size() != 1) {
     throw UserError(Diagnostic{.path = "stepcast network", .problem = "no cluster", .expected = "a scenario, or a file with only a cluster: section"});
   }
   scenario::Loaded loaded = load_cluster(invocation.operands[0], invocation.list("set"));
   choose(invocation, loaded.scenario.communication);
+  if (const auto profile = invocation.text("profile")) loaded.scenario.profile = *profile;
   const CollectiveMachine cluster{load_shelf(session.data), loaded};
   const auto gpus = static_cast<std::int64_t>(cluster.machine().fabric.gpus.size());
   if (gpus < 2) throw UserError(loaded.where.error("cluster", "a collective needs two GPUs", "a cluster of two GPUs or more", std::to_string(gpus)));
@@ -113,6 +145,9 @@ Status run_collective(const Invocation& invocation, Session& session) {
   job.launch = cluster.launch();
   job.issue = cluster.issue();
   check_forced(cluster, job);
+  job.volumes = pick_volumes(invocation, job);
+  const std::optional<Bytes> own = invocation.text("sizes") ? std::nullopt : own_size(job.volumes, job.ranks);
+  const std::vector<Bytes> sizes = own ? std::vector<Bytes>{*own} : read_sizes(invocation.text("sizes").value_or("8..8G"), factor);
   const std::vector<CollectiveTime> rows = time_collective(job, sizes, cluster.machine());
   const CollectiveTable table{.cluster = loaded.scenario.name + ", " + cluster.machine().fabric.name, .gpu = cluster.gpu_title(),
                               .step = fmt::format("{}(factor)", factor), .gpus_per_node = cluster.machine().fabric.gpus_per_node,

@@ -15,6 +15,10 @@ std::string_view name_of(Algorithm algorithm) {
     case Algorithm::kPat: return "pat";
     case Algorithm::kPairwise: return "pairwise";
     case Algorithm::kShift: return "shift";
+    case Algorithm::kPxn: return "pxn";
+    case Algorithm::kPxnShift: return "pxn-shift";
+    case Algorithm::kHierarchical: return "hierarchical";
+    case Algorithm::kTwoStep: return "two-step";
   }
   return "";
 }
@@ -30,22 +34,30 @@ std::string_view name_of(Protocol protocol) {
 
 bool can_make(Algorithm algorithm, CollectiveKind kind, const Layout& layout, const Parameters& parameters) {
   const bool reduces = kind == CollectiveKind::kAllReduce;
+  const bool gathers = kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter;
   const bool many = layout.hosts > 1;
+  // PXN goes by way of another GPU of the host, over NVLink.
+  const bool relays = many && layout.nvlink && layout.ranks > layout.hosts;
   // NVLink SHARP wants a switch, and more GPUs than two to pay.
   const bool nvls = parameters.nvls && layout.nvswitch && layout.even() && layout.local() > 2;
   switch (algorithm) {
     case Algorithm::kRing: return kind != CollectiveKind::kAllToAll && kind != CollectiveKind::kSendReceive;
     case Algorithm::kTree: return reduces && many;
-    case Algorithm::kNvls: return reduces && nvls && !many;
+    case Algorithm::kNvls: return (reduces || gathers) && nvls && !many;
     case Algorithm::kNvlsTree: return reduces && nvls && many;
     case Algorithm::kCollNet: return reduces && parameters.collnet && many && layout.even();
-    case Algorithm::kPat:
-      return (kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter) && many && layout.ranks == layout.hosts;
+    case Algorithm::kPat: return gathers && many && layout.ranks == layout.hosts;
     case Algorithm::kPairwise: return kind == CollectiveKind::kAllToAll;
     case Algorithm::kShift: return kind == CollectiveKind::kSendReceive;
+    case Algorithm::kPxn: return kind == CollectiveKind::kAllToAll && relays;
+    case Algorithm::kPxnShift: return kind == CollectiveKind::kSendReceive && relays;
+    case Algorithm::kHierarchical: return (reduces || gathers) && relays && layout.even();
+    case Algorithm::kTwoStep: return kind == CollectiveKind::kAllToAll && relays && layout.even();
   }
   return false;
 }
+
+bool has_steps(Algorithm algorithm) { return algorithm == Algorithm::kHierarchical || algorithm == Algorithm::kTwoStep; }
 
 bool has_protocol(Algorithm algorithm, Protocol protocol, const Layout& layout) {
   if (protocol == Protocol::kSimple) return true;
@@ -53,18 +65,41 @@ bool has_protocol(Algorithm algorithm, Protocol protocol, const Layout& layout) 
     case Algorithm::kRing:
     case Algorithm::kTree: return protocol == Protocol::kLl || layout.nvlink;  // LL128 needs 128-byte atomic stores
     case Algorithm::kPairwise:
-    case Algorithm::kShift: return protocol == Protocol::kLl;
+    case Algorithm::kShift:
+    case Algorithm::kPxn:
+    case Algorithm::kPxnShift: return protocol == Protocol::kLl;
     default: return false;
   }
 }
 
+namespace {
+
+// What NCCL takes of its own accord: not the levels, which are other libraries'; PXN wherever it can; NVLS of gathered and
+// scattered buffers only where the user has registered them.
+bool is_usual(Algorithm algorithm, CollectiveKind kind, const Layout& layout, const Parameters& parameters) {
+  if (algorithm == Algorithm::kPairwise) return !can_make(Algorithm::kPxn, kind, layout, parameters);
+  if (algorithm == Algorithm::kShift) return !can_make(Algorithm::kPxnShift, kind, layout, parameters);
+  if (algorithm == Algorithm::kNvls) return kind == CollectiveKind::kAllReduce;
+  return !has_steps(algorithm);
+}
+
+}  // namespace
+
+Algorithm counterpart(Algorithm algorithm, CollectiveKind kind) {
+  if (kind == CollectiveKind::kAllToAll && algorithm == Algorithm::kHierarchical) return Algorithm::kTwoStep;
+  if (kind == CollectiveKind::kSendReceive && algorithm == Algorithm::kPairwise) return Algorithm::kShift;
+  if (kind == CollectiveKind::kSendReceive && algorithm == Algorithm::kPxn) return Algorithm::kPxnShift;
+  return algorithm;
+}
+
 std::vector<Algorithm> candidates(CollectiveKind kind, const Layout& layout, const Parameters& parameters,
                                   std::optional<Algorithm> forced) {
+  if (forced) forced = counterpart(*forced, kind);
   if (forced && can_make(*forced, kind, layout, parameters)) return {*forced};
   std::vector<Algorithm> able;
   for (std::size_t a = 0; a < kAlgorithmCount; ++a) {
     const auto algorithm = static_cast<Algorithm>(a);
-    if (can_make(algorithm, kind, layout, parameters)) able.push_back(algorithm);
+    if (can_make(algorithm, kind, layout, parameters) && is_usual(algorithm, kind, layout, parameters)) able.push_back(algorithm);
   }
   return able;
 }

@@ -10,21 +10,40 @@ namespace {
 
 constexpr std::array kProtocols{Protocol::kLl, Protocol::kLl128, Protocol::kSimple};
 
-bool is_pairwise(Algorithm algorithm) { return algorithm == Algorithm::kPairwise || algorithm == Algorithm::kShift; }
+bool is_pairwise(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::kPairwise:
+    case Algorithm::kShift:
+    case Algorithm::kPxn:
+    case Algorithm::kPxnShift:
+    case Algorithm::kTwoStep: return true;
+    default: return false;
+  }
+}
+
+// Between two GPUs at most a pair's channels move: n of them share the traffic of an all-to-all.
+double pair_ceiling(Algorithm algorithm, const Layout& layout, const Parameters& p) {
+  if (algorithm == Algorithm::kPairwise) return p.local.pair_ceiling * static_cast<double>(layout.ranks);
+  return algorithm == Algorithm::kShift ? p.local.pair_ceiling : kNoCeiling;
+}
 
 // Payload that a protocol reaches whatever the links [B/s], in terms of the algorithm's traffic.
-double ceiling(Algorithm algorithm, Protocol protocol, const Layout& layout, const Parameters& p) {
+double ceiling(Algorithm algorithm, Protocol protocol, Bytes bytes, const Layout& layout, const Parameters& p) {
   // NCCL states ceilings as bus bandwidth; a tree's traffic is the buffer, half of a ring's.
   const double share = algorithm == Algorithm::kTree ? 0.5 : 1.0;
+  const auto channels = static_cast<double>(channels_used(algorithm, protocol, bytes, layout.ranks, p.channels));
   if (protocol == Protocol::kLl) {
     if (layout.hosts > 1) return share * p.network.ll_ceiling;
     return is_pairwise(algorithm) ? p.local.pairwise_ll_ceiling : share * p.local.ll_ceiling;
   }
   if (protocol == Protocol::kLl128) {
-    const double channels = share * p.local.ll128_channel_ceiling * static_cast<double>(p.channels);
-    return layout.hosts > 1 ? std::min(channels, share * p.network.ll128_ceiling) : channels;
+    const double all = share * p.local.ll128_channel_ceiling * channels;
+    return layout.hosts > 1 ? std::min(all, share * p.network.ll128_ceiling) : all;
   }
-  return kNoCeiling;
+  if (layout.hosts < 2) return pair_ceiling(algorithm, layout, p);
+  if (algorithm != Algorithm::kTree) return is_pairwise(algorithm) ? kNoCeiling : p.network.simple_ceiling;
+  const double channel = layout.hosts == 2 ? p.network.tree_channel_ceiling_two : p.network.tree_channel_ceiling_many;
+  return share * std::min(channels * channel, p.network.simple_ceiling);
 }
 
 // Of the rate that links inside hosts carry.
@@ -55,8 +74,9 @@ Cost evaluate(plan::CollectiveKind kind, Bytes bytes, const Layout& layout, Algo
   const double wire = wire_factor(algorithm, protocol, bytes, parameters);
   Choice choice{.algorithm = algorithm, .protocol = protocol, .latency = {}, .wire_bytes = {}, .rate_cap = {}};
   choice.wire_bytes = wire * traffic_bytes(kind, algorithm, bytes, layout.ranks);
-  const double cap = std::min(local_efficiency(algorithm, protocol, parameters.local) * idle.local,
-                              wire * ceiling(algorithm, protocol, layout, parameters));
+  const double local = local_efficiency(algorithm, protocol, parameters.local) * idle.local;
+  const double inside = has_steps(algorithm) ? 1.0 / (1.0 / local + 1.0 / idle.network) : local;
+  const double cap = std::min(inside, wire * ceiling(algorithm, protocol, bytes, layout, parameters));
   if (cap < kNoCeiling) choice.rate_cap = cap;
   const double rate = std::min(idle.whole, cap);
 

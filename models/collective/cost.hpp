@@ -3,7 +3,8 @@
 // Model    T = L + (V + F) / r,  V = traffic * wire factor                                      (1)
 //          L = base + steps * hop latency, per algorithm and protocol (latency.cpp)
 //          r = min(rate of the links when idle, efficiency of the protocol * rate of the links inside the
-//              hosts, ceilings of LL and LL128)                                                 (2)
+//              hosts, ceilings of LL, of LL128 and Simple trees by channel, of a pair of GPUs)  (2)
+//              in steps: 1/r = 1/(efficiency * rate inside the hosts) + 1/(rate between them)
 //          F = min(share * V, bytes), Simple only: chunks fill the pipeline before all of its hops move;
 //              NCCL's chunks grow with the message up to 512 KiB a channel                      (3)
 //          NCCL evaluates T for every algorithm and protocol and takes the least; so do we, with
@@ -13,8 +14,8 @@
 // Source   NVIDIA/nccl src/graph/tuning.cc (ncclTopoTuneModel), restated; (3): src/enqueue.cc, where chunk
 //          sizes are chosen. NCCL's own table for Simple trees stands for the same loss
 // Valid    one communicator, ranks spread evenly over the hosts
-// Ignores  NCCL's table of Simple trees' correction, (3) in its place; its ceilings of trees per channel; several operations in one launch;
-//          channels that small messages leave unused
+// Ignores  NCCL's table of Simple trees' correction, (3) in its place; several operations in one launch; the part of
+//          an SM that a channel's threads leave
 // Tests    unit/collective_test (worked by hand), diff/nccl_logs_test (measured)
 #pragma once
 
@@ -34,7 +35,6 @@ struct Layout {
   std::size_t hosts = 1;
   bool nvlink = true;    // GPUs of a host talk over NVLink; else PCIe
   bool nvswitch = false; // through a switch that all of them share
-  Wiring wiring = Wiring::kShared;
 
   [[nodiscard]] bool even() const { return ranks % hosts == 0; }
   [[nodiscard]] std::size_t local() const { return ranks / hosts; }  // ranks of a host
@@ -50,6 +50,7 @@ struct Forced {
 struct IdleRate {
   double whole = 0.0;          // 0: not asked for
   double local = kNoCeiling;   // of the edges inside hosts alone
+  double network = kNoCeiling; // of those between hosts; asked for where has_steps()
 };
 using IdleRates = std::array<IdleRate, kAlgorithmCount>;  // index: Algorithm
 
@@ -65,7 +66,11 @@ struct Choice {
 // collective on this layout, those that can: as NCCL, which then ignores the wish.
 std::vector<Algorithm> candidates(plan::CollectiveKind kind, const Layout& layout, const Parameters& parameters,
                                   std::optional<Algorithm> forced = std::nullopt);
+// What a wish for the algorithm means for this collective: pxn of send and receive is pxn-shift, and so on.
+Algorithm counterpart(Algorithm algorithm, plan::CollectiveKind kind);
 bool can_make(Algorithm algorithm, plan::CollectiveKind kind, const Layout& layout, const Parameters& parameters);
+// Its levels follow each other, the next after the last: hierarchical and two-step.
+bool has_steps(Algorithm algorithm);
 bool has_protocol(Algorithm algorithm, Protocol protocol, const Layout& layout);
 
 Duration latency_of(plan::CollectiveKind kind, Algorithm algorithm, Protocol protocol, const Layout& layout,

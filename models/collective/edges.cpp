@@ -1,75 +1,60 @@
 #include "models/collective/edges.hpp"
 
-#include <numeric>
-
 #include "models/collective/hosts.hpp"
+#include "models/collective/mesh_chains.hpp"
 #include "sim/base/check.hpp"
 
 namespace stepcast::collective {
 namespace {
 
-// Steps between neighbours of a chain through `size` GPUs of a full mesh: all that reach every GPU.
-std::vector<std::size_t> strides_of(std::size_t size) {
-  std::vector<std::size_t> strides{1};
-  for (std::size_t s = 2; s < size; ++s)
-    if (std::gcd(s, size) == 1) strides.push_back(s);
-  return strides;
-}
-
-std::size_t stride_of(std::size_t channel, std::size_t size, Wiring wiring) {
-  if (wiring == Wiring::kShared) return 1;
-  const std::vector<std::size_t> strides = strides_of(size);
-  return strides[channel % strides.size()];
-}
-
-// The GPU at place i of a channel's chain through a host, which starts at its network GPU.
-std::uint32_t chain_gpu(const Host& host, std::size_t channel, std::size_t i, Wiring wiring) {
-  return host[(channel + i * stride_of(channel, host.size(), wiring)) % host.size()];
-}
-
 // The chain through one host from the channel's network GPU and back to it.
-void add_local_ring(const Host& host, std::size_t channel, double share, Wiring wiring, std::vector<Edge>& edges) {
+void add_local_ring(const Host& host, std::size_t channel, double share, std::vector<Edge>& edges) {
   for (std::size_t i = 0; i < host.size() && host.size() > 1; ++i) {
-    edges.push_back({chain_gpu(host, channel, i, wiring), chain_gpu(host, channel, i + 1, wiring), share});
+    edges.push_back({host[(channel + i) % host.size()], host[(channel + i + 1) % host.size()], share});
   }
 }
 
-std::vector<Edge> ring_edges(std::span<const Member> members, Wiring wiring) {
+std::vector<Edge> ring_edges(std::span<const Member> members, const HostMesh& mesh) {
   const std::vector<Host> hosts = by_host(members);
+  MeshChains chains{mesh};
   std::vector<Edge> edges;
   if (hosts.size() == 1) {
-    const std::size_t rings = wiring == Wiring::kShared ? 1 : strides_of(hosts.front().size()).size();
-    for (std::size_t r = 0; r < rings; ++r) add_local_ring(hosts.front(), r, 1.0 / static_cast<double>(rings), wiring, edges);
+    if (!chains.add(hosts.front(), 1.0, edges)) add_local_ring(hosts.front(), 0, 1.0, edges);
     return edges;
   }
   const std::size_t channels = channel_count(hosts);
   const double share = 1.0 / static_cast<double>(channels);
-  for (std::size_t channel = 0; channel < channels; ++channel) {
-    for (std::size_t h = 0; h < hosts.size(); ++h) {
-      add_local_ring(hosts[h], channel, share, wiring, edges);
-      const Host& next = hosts[(h + 1) % hosts.size()];
+  for (std::size_t h = 0; h < hosts.size(); ++h) {
+    const bool meshed = chains.add(hosts[h], chain_part(hosts[h]), edges);
+    const Host& next = hosts[(h + 1) % hosts.size()];
+    for (std::size_t channel = 0; channel < channels; ++channel) {
+      if (!meshed) add_local_ring(hosts[h], channel, share, edges);
       edges.push_back({network_gpu(hosts[h], channel), network_gpu(next, channel), share});
     }
   }
   return edges;
 }
 
-std::vector<Edge> tree_edges(std::span<const Member> members, Wiring wiring) {
+std::vector<Edge> tree_edges(std::span<const Member> members, const HostMesh& mesh) {
   const std::vector<Host> hosts = by_host(members);
   const std::size_t channels = channel_count(hosts);
   const double share = 0.5 / static_cast<double>(channels);
   const std::vector<std::size_t> parent = tree_parents(hosts.size());
+  MeshChains chains{mesh};
   std::vector<Edge> edges;
   const auto both_ways = [&](std::uint32_t a, std::uint32_t b) {
     edges.push_back({a, b, share});
     edges.push_back({b, a, share});
   };
+  std::vector<bool> meshed;  // up and down
+  for (const Host& host : hosts) meshed.push_back(chains.add(host, 2.0 * chain_part(host), edges));
   for (std::size_t channel = 0; channel < channels; ++channel) {
     for (std::size_t tree = 0; tree < 2; ++tree) {
       for (std::size_t label = 0; label < hosts.size(); ++label) {
-        const Host& host = hosts[host_of_label(label, tree, hosts.size())];
-        for (std::size_t i = 0; i + 1 < host.size(); ++i) {
-          both_ways(chain_gpu(host, channel, i, wiring), chain_gpu(host, channel, i + 1, wiring));
+        const std::size_t h = host_of_label(label, tree, hosts.size());
+        const Host& host = hosts[h];
+        for (std::size_t i = 0; !meshed[h] && i + 1 < host.size(); ++i) {
+          both_ways(host[(channel + i) % host.size()], host[(channel + i + 1) % host.size()]);
         }
         if (parent[label] == hosts.size()) continue;  // the root
         const Host& up = hosts[host_of_label(parent[label], tree, hosts.size())];
@@ -80,13 +65,14 @@ std::vector<Edge> tree_edges(std::span<const Member> members, Wiring wiring) {
   return edges;
 }
 
-std::vector<Edge> pairwise_edges(std::span<const Member> members) {
+std::vector<Edge> pairwise_edges(std::span<const Member> members, const Volumes& volumes) {
+  const std::size_t n = members.size();
   std::vector<Edge> edges;
-  edges.reserve(members.size() * (members.size() - 1));
-  const double share = 1.0 / static_cast<double>(members.size());
-  for (const Member& from : members) {
-    for (const Member& to : members) {
-      if (from.gpu != to.gpu) edges.push_back({from.gpu, to.gpu, share});
+  edges.reserve(n * (n - 1));
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < n; ++j) {
+      const double share = volumes.share(i, j, n);
+      if (i != j && share > 0.0) edges.push_back({members[i].gpu, members[j].gpu, share});
     }
   }
   return edges;
@@ -100,17 +86,21 @@ std::vector<Edge> shift_edges(std::span<const Member> members) {
 
 }  // namespace
 
-std::vector<Edge> edges_of(Algorithm algorithm, std::span<const Member> members, Wiring wiring) {
+std::vector<Edge> edges_of(Algorithm algorithm, std::span<const Member> members, const HostMesh& mesh, const Volumes& volumes) {
   if (members.size() < 2) return {};
   switch (algorithm) {
-    case Algorithm::kRing: return ring_edges(members, wiring);
-    case Algorithm::kTree: return tree_edges(members, wiring);
+    case Algorithm::kRing: return ring_edges(members, mesh);
+    case Algorithm::kTree: return tree_edges(members, mesh);
     case Algorithm::kNvls: return nvls_edges(members);
     case Algorithm::kNvlsTree: return nvls_tree_edges(members);
     case Algorithm::kCollNet: return collnet_edges(members);
     case Algorithm::kPat: return pat_edges(members);
-    case Algorithm::kPairwise: return pairwise_edges(members);
+    case Algorithm::kPairwise: return pairwise_edges(members, volumes);
     case Algorithm::kShift: return shift_edges(members);
+    case Algorithm::kPxn:
+    case Algorithm::kTwoStep: return pxn_edges(members, volumes);
+    case Algorithm::kPxnShift: return pxn_shift_edges(members);
+    case Algorithm::kHierarchical: return hierarchical_edges(members, mesh);
   }
   return {};
 }
@@ -119,6 +109,9 @@ double traffic_bytes(plan::CollectiveKind kind, Algorithm algorithm, Bytes bytes
   SIM_CHECK(ranks >= 1);
   const double n = static_cast<double>(ranks);
   const double size = bytes.si();
+  if (algorithm == Algorithm::kHierarchical) return kind == plan::CollectiveKind::kAllReduce ? 2.0 * size : size;
+  // NVLS' edges are those of an all-reduce, S + S/n; a gathered or scattered buffer passes each link once.
+  if (algorithm == Algorithm::kNvls && kind != plan::CollectiveKind::kAllReduce) return size / (1.0 + 1.0 / n);
   if (algorithm != Algorithm::kRing && algorithm != Algorithm::kPat) return size;
   switch (kind) {
     case plan::CollectiveKind::kAllReduce: return 2.0 * (n - 1.0) / n * size;

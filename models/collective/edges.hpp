@@ -7,20 +7,24 @@
 //          nodes are disjoint, so a node sends and receives 2 S at most.                       (2)
 //          All-to-all of S bytes a rank: S/n between every ordered pair.                       (3)
 //          Send and receive: S from each rank to the next.                                      (4)
-//          NVLS, NVLS tree and CollNet: switch_edges.cpp; PAT: pat_edges.cpp.
+//          NVLS, NVLS tree and CollNet: switch_edges.cpp; PAT: pat_edges.cpp; PXN: pxn_edges.cpp; in levels:
+//          hierarchical_edges.cpp.
 // Source   (1) Patarasuk and Yuan 2009; (2) Sanders, Speck, Traeff 2009; NCCL's busbw definitions
 //          (nccl-tests doc/PERFORMANCE.md) give the same factors.
 // Layout   Ranks of one node are chained through its NVSwitch or PCIe; between nodes one ring (tree)
 //          per local rank enters and leaves every node at the same local GPU, so it keeps its rail;
-//          the chain's last GPU hands over to that GPU inside the node (PXN).
-// Ignores  links of a full mesh whose stride is not coprime to the number of GPUs (of 7 links on 8 GPUs rings use 4); rings that prefer another NIC than their GPU's own; all-to-all of unequal parts
+//          the chain's last GPU hands over to that GPU inside the node (PXN). In a host without a switch
+//          chains use all direct links (mesh.hpp) and leave over the NIC of the GPU that they end at.
+// Ignores  rings that prefer another NIC than their GPU's own
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "models/collective/mesh.hpp"
 #include "models/collective/parameters.hpp"
+#include "models/collective/volumes.hpp"
 #include "sim/plan/instruction.hpp"
 
 namespace stepcast::collective {
@@ -36,12 +40,10 @@ struct Edge {
   double share = 1.0;      // of the traffic of equations (1) to (4)
 };
 
-// What joins the GPUs of a host. On a full mesh each pair has a link of its own, and a chain uses one of a GPU's links: rings and
-// trees are spread over several orders of the GPUs, strides coprime to their number.
-enum class Wiring : std::uint8_t { kShared, kFullMesh };
-
-// Members in rank order. Cost O(n * local ranks) for rings and trees, O(n^2) for pairwise.
-std::vector<Edge> edges_of(Algorithm algorithm, std::span<const Member> members, Wiring wiring = Wiring::kShared);
+// Members in rank order; volumes are of all-to-all. Cost O(n * local ranks) for rings and trees, O(n^2) for pairwise. Requires: with a mesh, a GPU's
+// index in its host is its global index modulo mesh.gpus.
+std::vector<Edge> edges_of(Algorithm algorithm, std::span<const Member> members, const HostMesh& mesh = {},
+                           const Volumes& volumes = {});
 
 // Bytes of traffic by equations (1) to (4). Requires: ranks >= 1; bytes as plan::Collective::bytes.
 double traffic_bytes(plan::CollectiveKind kind, Algorithm algorithm, Bytes bytes, std::size_t ranks);

@@ -35,5 +35,8 @@ std::vector<Edge> nvls_edges(std::span<const Member> members);
 std::vector<Edge> nvls_tree_edges(std::span<const Member> members);
 std::vector<Edge> collnet_edges(std::span<const Member> members);
 std::vector<Edge> pat_edges(std::span<const Member> members);
+std::vector<Edge> pxn_edges(std::span<const Member> members, const Volumes& volumes);
+std::vector<Edge> pxn_shift_edges(std::span<const Member> members);
+std::vector<Edge> hierarchical_edges(std::span<const Member> members, const HostMesh& mesh);
 
 }  // namespace stepcast::collective

@@ -57,10 +57,26 @@ double pat_s(const Layout& layout, const Parameters& p) {
   return p.pat_base_s + log2_of(layout.hosts) * hop * kHopShare + static_cast<double>(layout.ranks) * p.pat_rank_s;
 }
 
-// All pairs exchange at once, as grouped send and receive: one hop after the launch.
-double pairwise_s(Protocol protocol, const Layout& layout, const Parameters& p) {
+// All pairs exchange at once, as grouped send and receive: one hop after the launch, and what the proxy needs to post the
+// further messages of a GPU. PXN: one more hop inside the host; what a host's GPUs send to one receiver is posted at once.
+double pairwise_s(Algorithm algorithm, Protocol protocol, const Layout& layout, const Parameters& p) {
   const double base = protocol == Protocol::kLl ? p.local.pairwise_ll_base_s : p.local.pairwise_simple_base_s;
-  return layout.hosts > 1 ? base + at(p.network.ring_s, protocol) + further_s(protocol, p.network) : base;
+  if (layout.hosts < 2) return base;
+  const double hop = at(p.network.ring_s, protocol) + further_s(protocol, p.network);
+  const bool relayed = algorithm != Algorithm::kPairwise && algorithm != Algorithm::kShift;
+  double messages = 1.0;
+  if (algorithm == Algorithm::kPairwise) messages = static_cast<double>(layout.ranks - layout.local());
+  if (algorithm == Algorithm::kPxn || algorithm == Algorithm::kTwoStep) messages = static_cast<double>(layout.hosts - 1);
+  return base + hop + (messages - 1.0) * p.network.overhead_s + (relayed ? at(p.local.ring_nvlink_s, protocol) : 0.0);
+}
+
+// A ring through the host and one along the rail, for each half of an all-reduce.
+double hierarchical_s(plan::CollectiveKind kind, const Layout& layout, const Parameters& p) {
+  const double rounds = kind == plan::CollectiveKind::kAllReduce ? 2.0 : 1.0;
+  const double hop = at(p.network.ring_s, Protocol::kSimple) + further_s(Protocol::kSimple, p.network);
+  return (1.0 + rounds) * at(p.local.ring_base_s, Protocol::kSimple) +
+         rounds * (static_cast<double>(layout.local() - 1) * at(p.local.ring_nvlink_s, Protocol::kSimple) +
+                   static_cast<double>(layout.hosts - 1) * hop);
 }
 
 }  // namespace
@@ -77,7 +93,11 @@ Duration latency_of(plan::CollectiveKind kind, Algorithm algorithm, Protocol pro
       case Algorithm::kCollNet: return collnet_s(layout, parameters);
       case Algorithm::kPat: return pat_s(layout, parameters);
       case Algorithm::kPairwise:
-      case Algorithm::kShift: return pairwise_s(protocol, layout, parameters);
+      case Algorithm::kShift:
+      case Algorithm::kPxn:
+      case Algorithm::kPxnShift:
+      case Algorithm::kTwoStep: return pairwise_s(algorithm, protocol, layout, parameters);
+      case Algorithm::kHierarchical: return hierarchical_s(kind, layout, parameters);
     }
     return 0.0;
   };

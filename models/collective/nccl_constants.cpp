@@ -11,6 +11,7 @@ constexpr std::size_t kGenerations = 4;
 constexpr std::array<std::array<double, 3>, kGenerations> kLlCeiling{{   // 1, 2, more hosts [GB/s]
     {39.0, 22.5, 19.0}, {87.7, 22.5, 19.0}, {141.0, 22.5, 19.0}, {282.0, 22.5, 19.0}}};
 constexpr std::array<double, kGenerations> kLl128PerChannel{20.0, 20.0, 36.7, 73.4};
+constexpr std::array<std::array<double, 2>, kGenerations> kTreePerChannel{{{18.5, 10.0}, {23.6, 17.8}, {41.4, 36.0}, {82.8, 72.0}}};  // 2, more hosts
 constexpr std::array<double, kGenerations> kNvlsEfficiency{0.0, 0.0, 0.85, 0.74};
 constexpr std::array<std::int64_t, kGenerations> kChannels{12, 24, 16, 24};
 
@@ -40,8 +41,19 @@ Parameters nccl_constants(Generation generation) {
   p.local.ll128_channel_ceiling = 1e9 * kLl128PerChannel[g];
   if (p.nvls) p.local.nvls_efficiency = kNvlsEfficiency[g];
   p.network.ll_ceiling = ll_ceiling(generation, 3);
+  p.network.tree_channel_ceiling_two = 1e9 * kTreePerChannel[g][0];
+  p.network.tree_channel_ceiling_many = 1e9 * kTreePerChannel[g][1];
   if (generation == Generation::kVolta) p.network.ring_plateau = 1.9;
   return p;
+}
+
+std::int64_t channels_used(Algorithm algorithm, Protocol protocol, Bytes bytes, std::size_t ranks, std::int64_t channels) {
+  constexpr PerProtocol<std::int64_t> kThreads{512, 640, 512};
+  constexpr PerProtocol<std::int64_t> kLeast{8, 8, 64};
+  const auto p = static_cast<std::size_t>(protocol);
+  std::int64_t work = kThreads[p] * kLeast[p];
+  if (algorithm == Algorithm::kRing && protocol == Protocol::kLl) work *= static_cast<std::int64_t>(ranks);
+  return std::clamp<std::int64_t>(bytes.count() / work, 1, channels);
 }
 
 double tree_correction(Protocol protocol, Bytes bytes) {

@@ -14,9 +14,11 @@
 
 namespace stepcast::collective {
 
-// kPairwise: all pairs of ranks at once (all-to-all). kShift: each rank to the next one (send and receive).
-enum class Algorithm : std::uint8_t { kRing, kTree, kNvls, kNvlsTree, kCollNet, kPat, kPairwise, kShift };
-inline constexpr std::size_t kAlgorithmCount = 8;
+// kPairwise: all pairs of ranks at once (all-to-all). kShift: each rank to the next one (send and receive). kPxn and kPxnShift:
+// the same by way of the GPU that is on the receiver's rail (pxn_edges.cpp). kHierarchical: inside hosts, then between them,
+// then inside again; kTwoStep: all-to-all inside hosts, then along the rails (hierarchical_edges.cpp).
+enum class Algorithm : std::uint8_t { kRing, kTree, kNvls, kNvlsTree, kCollNet, kPat, kPairwise, kShift, kPxn, kPxnShift, kHierarchical, kTwoStep };
+inline constexpr std::size_t kAlgorithmCount = 12;
 enum class Protocol : std::uint8_t { kLl, kLl128, kSimple };
 inline constexpr std::size_t kProtocolCount = 3;
 
@@ -52,6 +54,7 @@ struct LocalParameters {
   double pairwise_simple_base_s = 8.4e-6;
   double pairwise_ll_ceiling = 40e9;         // payload [B/s]
   double pairwise_efficiency = 1.0;
+  double pair_ceiling = kNoCeiling;          // payload [B/s] from one GPU to one other over PCIe: NCCL gives a peer few channels
   double collnet_s = 3.7e-6;
   double collnet_arity_s = 0.4e-6;           // per further rank of the host
   Fill fill;
@@ -67,8 +70,11 @@ struct NetworkParameters {
   double overhead_s = 1.0e-6;                // per message and step (Intel hosts; AMD: 2 us)
   double ll_ceiling = 19e9;                  // payload [B/s] of a host
   double ll128_ceiling = kNoCeiling;
+  double simple_ceiling = kNoCeiling;        // the same of Simple: transports whose host copies each byte
   double ring_plateau = 1.4;                 // latency of Simple rings once every rank has 64 B a channel
   double tree_efficiency = 0.92;
+  double tree_channel_ceiling_two = kNoCeiling;   // Simple trees over two hosts: bus bandwidth of a channel [B/s]
+  double tree_channel_ceiling_many = kNoCeiling;  // and over more
   Fill fill;
 };
 

@@ -2,7 +2,8 @@
 //
 // NVLS      Every GPU owns 1/n of the buffer: the switch reads that part from all n and hands the sum to its
 //           owner, who writes it back to all through the switch. Each GPU sends S + S/n and receives as much:
-//           as a ring whose edges carry S (1 + 1/n) loads the links to a switch.
+//           as a ring whose edges carry S (1 + 1/n) loads the links to a switch. All-gather: each sends its part once and
+//           receives S; reduce-scatter the reverse: S on the busier direction.
 // NVLS tree NVLS inside the hosts; between them each local rank's part runs over the double binary tree.
 // CollNet   NVLS or a chain inside; each host sends its sum up once and gets the result once, over all its NICs.
 //           As a ring between hosts of share S: exact on NICs and leaves, too much on links between switches.

@@ -7,14 +7,12 @@ namespace stepcast::run {
 CallTable::CallTable(const Machine& machine, const CompiledPlan& compiled, const GroupTable& groups, LinkPaths& paths)
     : machine_{machine}, compiled_{compiled}, groups_{groups}, paths_{paths}, uses_{machine.router, paths} {}
 
-const collective::IdleRate& CallTable::idle(std::uint32_t communicator, collective::Algorithm algorithm) {
-  collective::IdleRate& rate = rates_[communicator][static_cast<std::size_t>(algorithm)];
-  if (rate.whole > 0.0) return rate;
-  const TrafficOwner owner = owner_of_collective(communicator, algorithm);
-  std::vector<collective::Edge> edges = groups_.edges(communicator, algorithm);
-  rate.whole = rate_alone(uses_.ask(edges, owner), paths_);
-  std::erase_if(edges, [&](const collective::Edge& edge) { return machine_.fabric.domain_of(edge.from) != machine_.fabric.domain_of(edge.to); });
-  rate.local = rate_alone(uses_.ask(edges, owner), paths_);
+const collective::IdleRate& CallTable::idle(std::uint32_t communicator, const Way& way) {
+  collective::IdleRate& rate = rates_[{communicator, way.volumes}][static_cast<std::size_t>(way.algorithm)];
+  if (rate.whole <= 0.0) {
+    rate = idle_rate(groups_.edges(communicator, way), machine_.fabric, way.algorithm,
+                     owner_of_collective(communicator, way.algorithm), uses_, paths_);
+  }
   return rate;
 }
 
@@ -26,10 +24,11 @@ const Call& CallTable::call(std::uint32_t communicator, std::uint32_t site_index
   const collective::Layout& layout = groups_.communicator(communicator).layout;
   for (const collective::Algorithm algorithm :
        collective::candidates(site.kind, layout, machine_.collectives, machine_.forced.algorithm)) {
-    idle(communicator, algorithm);
+    idle(communicator, {algorithm, site.volumes});
   }
-  const collective::IdleRates& rates = rates_[communicator];
+  const collective::IdleRates& rates = rates_[{communicator, site.volumes}];
   call.choice = collective::choose(site.kind, site.bytes, layout, rates, machine_.forced, machine_.collectives);
+  call.way = {call.choice.algorithm, site.volumes};
   double rate = rates[static_cast<std::size_t>(call.choice.algorithm)].whole;
   if (call.choice.rate_cap) rate = std::min(rate, *call.choice.rate_cap);
   call.alone = Duration::from_seconds(call.choice.wire_bytes / rate);

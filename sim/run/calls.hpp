@@ -7,7 +7,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "models/collective/cost.hpp"
 #include "sim/run/compiled_program.hpp"
@@ -20,6 +23,7 @@ inline constexpr double kNegligible = 0.01;  // [1] of the latency; the error is
 
 struct Call {
   collective::Choice choice;
+  Way way;
   Duration alone;             // moving the bytes when nothing else does
   bool loads_network = true;
 };
@@ -32,14 +36,14 @@ class CallTable {
 
  private:
   // Of the algorithm on an idle network. Cost O(its edges), once a communicator and algorithm.
-  const collective::IdleRate& idle(std::uint32_t communicator, collective::Algorithm algorithm);
+  const collective::IdleRate& idle(std::uint32_t communicator, const Way& way);
 
   const Machine& machine_;
   const CompiledPlan& compiled_;
   const GroupTable& groups_;
   LinkPaths& paths_;
   UseBuilder uses_;
-  std::unordered_map<std::uint32_t, collective::IdleRates> rates_;  // lookup only
+  std::map<std::pair<std::uint32_t, std::optional<plan::VolumesId>>, collective::IdleRates> rates_;
   std::unordered_map<std::uint64_t, Call> calls_;    // lookup only
 };
 

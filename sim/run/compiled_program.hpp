@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/plan/plan.hpp"
@@ -59,6 +60,7 @@ struct CollectiveSite {
   plan::CollectiveKind kind = plan::CollectiveKind::kAllReduce;
   Bytes bytes;
   plan::Purpose purpose = plan::Purpose::kTensor;
+  std::optional<plan::VolumesId> volumes{};
   friend auto operator<=>(const CollectiveSite&, const CollectiveSite&) = default;
 };
 

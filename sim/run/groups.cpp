@@ -34,22 +34,28 @@ bool hosts_have_nvswitch(const topology::Fabric& fabric) {
   return std::any_of(fabric.devices.begin(), end, [](const topology::Device& d) { return d.kind == topology::DeviceKind::kNvswitch; });
 }
 
-// A link of its own for every pair, and more than two GPUs.
-collective::Wiring wiring_of_hosts(const Machine& machine) {
+collective::HostMesh mesh_of_hosts(const Machine& machine) {
+  if (hosts_have_nvswitch(machine.fabric)) return {};
   const std::uint32_t gpus = machine.fabric.gpus_per_node;
-  if (gpus < 3) return collective::Wiring::kShared;
-  for (std::uint32_t other = 1; other < gpus; ++other) {
-    const topology::Path path = machine.router.path(0, other);
-    if (path.kind != topology::PathKind::kNvlink || path.shares.size() != 1) return collective::Wiring::kShared;
+  collective::HostMesh mesh{.gpus = gpus, .links = std::vector<double>(std::size_t{gpus} * gpus, 0.0)};
+  bool any = false;
+  for (std::uint32_t a = 0; a < gpus; ++a) {
+    for (std::uint32_t b = 0; b < gpus; ++b) {
+      if (a == b) continue;
+      const topology::Path path = machine.router.path(a, b);
+      if (path.kind != topology::PathKind::kNvlink || path.shares.size() != 1) continue;  // relayed, or through a switch
+      mesh.links[std::size_t{a} * gpus + b] = machine.fabric.bundles[path.shares.front().bundle].capacity.si();
+      any = true;
+    }
   }
-  return collective::Wiring::kFullMesh;
+  return any ? mesh : collective::HostMesh{};
 }
 
-GroupTable::GroupTable(const plan::Plan& plan, const Machine& machine) : fabric_{machine.fabric} {
+GroupTable::GroupTable(const plan::Plan& plan, const Machine& machine)
+    : plan_{plan}, fabric_{machine.fabric}, relays_{hosts_have_nvlink(machine)}, mesh_{mesh_of_hosts(machine)} {
   const auto world = static_cast<std::uint32_t>(plan.world_size());
-  const bool nvlink = hosts_have_nvlink(machine);
+  const bool nvlink = relays_;
   const bool nvswitch = hosts_have_nvswitch(machine.fabric);
-  const collective::Wiring wiring = wiring_of_hosts(machine);
   index_of_.assign(plan.groups.size(), std::vector<std::uint32_t>(world, kNone));
   for (std::uint32_t g = 0; g < plan.groups.size(); ++g) {
     const plan::GroupId group{g};
@@ -61,14 +67,27 @@ GroupTable::GroupTable(const plan::Plan& plan, const Machine& machine) : fabric_
       communicator.layout = {.ranks = communicator.members.size(),
                              .hosts = count_hosts(communicator.members, machine.fabric),
                              .nvlink = nvlink,
-                             .nvswitch = nvswitch,
-                             .wiring = wiring};
+                             .nvswitch = nvswitch};
       for (const RankId member : communicator.members) {
         index_of_[g][member.index()] = static_cast<std::uint32_t>(communicators_.size());
       }
       communicators_.push_back(std::move(communicator));
     }
   }
+}
+
+std::vector<collective::Edge> GroupTable::edges(std::uint32_t index, const Way& way) const {
+  const std::vector<collective::Member> members = members_on_hosts(index);
+  if (!way.volumes) return collective::edges_of(way.algorithm, members, mesh_);
+  return collective::edges_of(way.algorithm, members, mesh_, {plan_.volumes[way.volumes->index()], members.size()});
+}
+
+std::vector<collective::Edge> GroupTable::message_edges(RankId from, RankId to) const {
+  const std::uint32_t domain = fabric_.domain_of(from.value());
+  const std::uint32_t gpus = fabric_.gpus_per_domain();
+  const std::uint32_t proxy = domain * gpus + to.value() % gpus;
+  if (!relays_ || domain == fabric_.domain_of(to.value()) || proxy == from.value()) return {{from.value(), to.value(), 1.0}};
+  return {{from.value(), proxy, 1.0}, {proxy, to.value(), 1.0}};
 }
 
 std::vector<collective::Member> GroupTable::members_on_hosts(std::uint32_t index) const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "models/collective/cost.hpp"
@@ -20,14 +21,22 @@ struct Communicator {
   collective::Layout layout;
 };
 
+// How a call is made: what its edges depend on.
+struct Way {
+  collective::Algorithm algorithm = collective::Algorithm::kRing;
+  std::optional<plan::VolumesId> volumes{};
+  friend auto operator<=>(const Way&, const Way&) = default;
+};
+
 // Between the GPUs of a host: NVLink at all, and a switch that all of them share.
 bool hosts_have_nvlink(const Machine& machine);
 bool hosts_have_nvswitch(const topology::Fabric& fabric);
-collective::Wiring wiring_of_hosts(const Machine& machine);
+// Direct links between the GPUs of a host; empty where there is a switch, or only PCIe.
+collective::HostMesh mesh_of_hosts(const Machine& machine);
 
 class GroupTable {
  public:
-  // Keeps a reference to the machine's fabric. Cost O(groups * workers).
+  // Keeps references to the plan and the machine's fabric. Cost O(groups * workers).
   GroupTable(const plan::Plan& plan, const Machine& machine);
 
   [[nodiscard]] std::size_t size() const { return communicators_.size(); }
@@ -38,12 +47,15 @@ class GroupTable {
   }
   [[nodiscard]] std::vector<collective::Member> members_on_hosts(std::uint32_t index) const;
   // Who sends to whom when the communicator runs the algorithm. Cost as collective::edges_of.
-  [[nodiscard]] std::vector<collective::Edge> edges(std::uint32_t index, collective::Algorithm algorithm) const {
-    return collective::edges_of(algorithm, members_on_hosts(index), communicators_[index].layout.wiring);
-  }
+  [[nodiscard]] std::vector<collective::Edge> edges(std::uint32_t index, const Way& way) const;
+  // A message of one worker to another, which PXN takes along the receiver's rail where hosts have NVLink.
+  [[nodiscard]] std::vector<collective::Edge> message_edges(RankId from, RankId to) const;
 
  private:
+  const plan::Plan& plan_;
   const topology::Fabric& fabric_;
+  bool relays_;
+  collective::HostMesh mesh_;
   std::vector<Communicator> communicators_;
   std::vector<std::vector<std::uint32_t>> index_of_;  // [group][rank]
 };

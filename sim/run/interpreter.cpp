@@ -248,7 +248,7 @@ void Interpreter::begin_collective(std::uint32_t id) {
 }
 
 network::RouteId Interpreter::route_of_meeting(const Meeting& meeting) {
-  return collective_route(meeting.communicator, calls_.call(meeting.communicator, meeting.site).choice.algorithm);
+  return collective_route(meeting.communicator, calls_.call(meeting.communicator, meeting.site).way);
 }
 
 void Interpreter::end_collective(std::uint32_t id) {
@@ -258,15 +258,14 @@ void Interpreter::end_collective(std::uint32_t id) {
   free_meetings_.push_back(id);
 }
 
-network::RouteId Interpreter::collective_route(std::uint32_t communicator, collective::Algorithm algorithm) {
-  const auto [it, is_new] =
-      collective_routes_.try_emplace(pair_key(communicator, static_cast<std::uint32_t>(algorithm)));
+network::RouteId Interpreter::collective_route(std::uint32_t communicator, const Way& way) {
+  const auto [it, is_new] = collective_routes_.try_emplace({communicator, way});
   if (is_new) {
     if (folded_ != nullptr) {
       const Communicator& c = groups_.communicator(communicator);
-      it->second = add_route(folded_->uses.at({.group = c.group, .algorithm = algorithm, .stage = c.stage}));
+      it->second = add_route(folded_->uses.at({.group = c.group, .way = way, .stage = c.stage}));
     } else {
-      it->second = lay_route({.communicator = communicator, .algorithm = algorithm});
+      it->second = lay_route({.communicator = communicator, .way = way});
     }
   }
   return it->second;
@@ -279,8 +278,9 @@ std::uint32_t Interpreter::channel_between(RankId from, RankId to) {
                                                        static_cast<std::uint32_t>(channels_.size()));
   if (is_new) {
     const Duration base = Duration::from_seconds(machine_.collectives.local.pairwise_simple_base_s);
-    channels_.push_back({.route = message_route(from, to),
-                         .latency = base + machine_.router.path(from.value(), to.value()).latency});
+    Duration latency = base;
+    for (const collective::Edge& edge : groups_.message_edges(from, to)) latency += machine_.router.path(edge.from, edge.to).latency;
+    channels_.push_back({.route = message_route(from, to), .latency = latency});
   }
   return it->second;
 }
@@ -309,11 +309,11 @@ std::vector<BundleUse> Interpreter::uses_of(RouteOwner& owner) {
   TrafficOwner traffic;
   if (owner.message) {
     const auto [from, to] = *owner.message;
-    edges.push_back({from.value(), to.value(), 1.0});
+    edges = groups_.message_edges(from, to);
     traffic = owner_of_messages(groups_, plan_.coordinates(from)[plan::Axis::kPipeline], plan_.coordinates(to)[plan::Axis::kPipeline]);
   } else {
-    edges = groups_.edges(owner.communicator, owner.algorithm);
-    traffic = owner_of_collective(owner.communicator, owner.algorithm);
+    edges = groups_.edges(owner.communicator, owner.way);
+    traffic = owner_of_collective(owner.communicator, owner.way.algorithm);
   }
   owner.largest_share = 0.0;
   for (const collective::Edge& edge : edges) owner.largest_share = std::max(owner.largest_share, edge.share);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -99,7 +100,7 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
   // Whose traffic a route carries, so that it can be laid again when paths change.
   struct RouteOwner {
     std::uint32_t communicator = 0;
-    collective::Algorithm algorithm = collective::Algorithm::kRing;
+    Way way;
     std::optional<std::pair<RankId, RankId>> message;   // else the communicator's
     std::uint64_t messages = 0;                         // the transfer it was laid for; 0: many
     double largest_share = 0.0;                         // of its edges
@@ -124,7 +125,7 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
   void begin_message(std::uint32_t channel);
   void end_message(std::uint32_t channel);
   network::RouteId route_of_meeting(const Meeting& meeting);
-  network::RouteId collective_route(std::uint32_t communicator, collective::Algorithm algorithm);
+  network::RouteId collective_route(std::uint32_t communicator, const Way& way);
   network::RouteId message_route(RankId from, RankId to);
   std::uint32_t channel_between(RankId from, RankId to);
   network::RouteId add_route(std::span<const BundleUse> uses);
@@ -157,7 +158,7 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
   std::vector<std::uint32_t> free_meetings_;
   std::vector<Channel> channels_;
   std::unordered_map<std::uint64_t, std::uint32_t> channel_index_;  // lookup only
-  std::unordered_map<std::uint64_t, network::RouteId> collective_routes_;  // lookup only
+  std::map<std::pair<std::uint32_t, Way>, network::RouteId> collective_routes_;
 };
 
 }  // namespace stepcast::run

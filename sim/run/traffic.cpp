@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <unordered_map>
@@ -84,16 +85,16 @@ class Folder {
         it->second = sites_called(compiled_, compiled_.programs[program.index()], communicator.group);
       }
       Fingerprint calls;
-      std::set<collective::Algorithm> loading;
+      std::set<Way> loading;
       for (const std::uint32_t site : it->second) {
         const Call& call = calls_.call(index, site);
         calls.add(call.choice.latency.count());
         calls.add(call.alone.count());
-        if (call.loads_network) loading.insert(call.choice.algorithm);
+        if (call.loads_network) loading.insert(call.way);
       }
-      for (const collective::Algorithm algorithm : loading) {
-        add_member({.group = communicator.group, .algorithm = algorithm, .stage = communicator.stage}, calls.value(),
-                   groups_.edges(index, algorithm), owner_of_collective(index, algorithm));
+      for (const Way& way : loading) {
+        add_member({.group = communicator.group, .way = way, .stage = communicator.stage}, calls.value(),
+                   groups_.edges(index, way), owner_of_collective(index, way.algorithm));
       }
     }
   }
@@ -103,9 +104,8 @@ class Folder {
       for (std::uint32_t r = 0; r < static_cast<std::uint32_t>(plan_.world_size()); ++r) {
         const RankId rank{r};
         if (plan_.coordinates(rank)[plan::Axis::kPipeline] != from) continue;
-        const collective::Edge edge{rank.value(), plan_.peer(rank, to).value(), 1.0};
-        add_member({.kind = FlowClass::Kind::kMessage, .stage = from, .to_stage = to}, 0, {&edge, 1},
-                   owner_of_messages(groups_, from, to));
+        add_member({.kind = FlowClass::Kind::kMessage, .stage = from, .to_stage = to}, 0,
+                   groups_.message_edges(rank, plan_.peer(rank, to)), owner_of_messages(groups_, from, to));
       }
     }
   }
@@ -274,6 +274,21 @@ std::vector<BundleUse> UseBuilder::ask(std::span<const collective::Edge> edges, 
   std::vector<BundleUse> uses = build(edges, owner);
   paths_.forget_placed();
   return uses;
+}
+
+collective::IdleRate idle_rate(std::vector<collective::Edge> edges, const topology::Fabric& fabric, collective::Algorithm algorithm,
+                               TrafficOwner owner, UseBuilder& uses, const LinkPaths& paths) {
+  const auto crosses = [&](const collective::Edge& edge) { return fabric.domain_of(edge.from) != fabric.domain_of(edge.to); };
+  collective::IdleRate rate;
+  rate.whole = rate_alone(uses.ask(edges, owner), paths);
+  if (collective::has_steps(algorithm)) {
+    std::vector<collective::Edge> between;
+    std::copy_if(edges.begin(), edges.end(), std::back_inserter(between), crosses);
+    rate.network = rate_alone(uses.ask(between, owner), paths);
+  }
+  std::erase_if(edges, crosses);
+  rate.local = rate_alone(uses.ask(edges, owner), paths);
+  return rate;
 }
 
 double rate_alone(std::span<const BundleUse> uses, const LinkPaths& paths) {

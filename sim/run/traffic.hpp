@@ -23,6 +23,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "models/collective/cost.hpp"
 #include "models/collective/edges.hpp"
 #include "sim/flow/solver.hpp"
 #include "sim/plan/plan.hpp"
@@ -66,12 +67,17 @@ class UseBuilder {
 // [B/s] the fluid moves at when nothing else uses its links; infinite without uses.
 double rate_alone(std::span<const BundleUse> uses, const LinkPaths& paths);
 
+// Rates of a collective's edges on idle links: all of them, those inside hosts (or NVLink domains of several), and, where the algorithm's steps follow
+// each other, those between hosts.
+collective::IdleRate idle_rate(std::vector<collective::Edge> edges, const topology::Fabric& fabric, collective::Algorithm algorithm,
+                               TrafficOwner owner, UseBuilder& uses, const LinkPaths& paths);
+
 // A flow class: communicators of one group in one stage under one algorithm, or the messages from
 // one stage to another.
 struct FlowClass {
   enum class Kind : std::uint8_t { kCollective, kMessage } kind = Kind::kCollective;
   plan::GroupId group;
-  collective::Algorithm algorithm = collective::Algorithm::kRing;
+  Way way;
   std::int32_t stage = 0;       // collective: of the first member; message: of the sender
   std::int32_t to_stage = 0;    // message
   friend auto operator<=>(const FlowClass&, const FlowClass&) = default;

@@ -105,7 +105,7 @@ struct Communication {
 
   template <class V>
   void visit(V& v) {
-    v.key("algorithm", algorithm, "Algorithm of collectives; auto picks the fastest by size. One that cannot make a collective is left aside for it; collnet is used only when named.");
+    v.key("algorithm", algorithm, "Algorithm of collectives; auto picks the fastest by size. One that cannot make a collective is left aside for it; collnet and hierarchical are used only when named; pairwise and pxn are of all-to-all, send and receive.");
     v.key("protocol", protocol, "Protocol of collectives; auto picks the fastest by size.");
     v.key("channels", channels, "Channels (thread blocks) a collective uses. Default: by hardware.",
           between(1, 64).example("16"));

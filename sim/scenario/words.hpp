@@ -53,15 +53,18 @@ constexpr WordList<FlopsConventionChoice, 3> enum_words(FlopsConventionChoice) {
            {"llama", FlopsConventionChoice::kLlama}}};
 }
 
-enum class CollectiveAlgorithm : std::uint8_t { kAuto, kRing, kTree, kNvls, kNvlsTree, kCollNet, kPat };
-constexpr WordList<CollectiveAlgorithm, 7> enum_words(CollectiveAlgorithm) {
+enum class CollectiveAlgorithm : std::uint8_t { kAuto, kRing, kTree, kNvls, kNvlsTree, kCollNet, kPat, kPairwise, kPxn, kHierarchical };
+constexpr WordList<CollectiveAlgorithm, 10> enum_words(CollectiveAlgorithm) {
   return {{{"auto", CollectiveAlgorithm::kAuto},
            {"ring", CollectiveAlgorithm::kRing},
            {"tree", CollectiveAlgorithm::kTree},
            {"nvls", CollectiveAlgorithm::kNvls},
            {"nvls-tree", CollectiveAlgorithm::kNvlsTree},
            {"collnet", CollectiveAlgorithm::kCollNet},
-           {"pat", CollectiveAlgorithm::kPat}}};
+           {"pat", CollectiveAlgorithm::kPat},
+           {"pairwise", CollectiveAlgorithm::kPairwise},
+           {"pxn", CollectiveAlgorithm::kPxn},
+           {"hierarchical", CollectiveAlgorithm::kHierarchical}}};
 }
 
 enum class CollectiveProtocol : std::uint8_t { kAuto, kLl, kLl128, kSimple };

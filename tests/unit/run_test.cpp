@@ -66,6 +66,24 @@ TEST_CASE("run: a ring all-gather inside a host") {
   }
 }
 
+// Weights 9, 1, 1, ...: each of 8 ranks sends 9/16 of its 1.6 GB to rank 0, which gets 7 * 9/16 * 1.6 = 6.3 GB over NVLink's
+// 360 GB/s: 17.5 ms. Even parts: 7/8 * 1.6 GB = 1.4 GB, 3.9 ms. Latency of grouped sends: 8.4 us.
+TEST_CASE("run: an unequal all-to-all takes as long as its busiest GPU") {
+  for (const bool skewed : {false, true}) {
+    ProgramBuilder b{"one"};
+    const auto compute = b.stream(StreamKind::kCompute, "compute");
+    b.collective(compute, "dispatch", {.kind = plan::CollectiveKind::kAllToAll, .group = plan::GroupId{0u}, .bytes = Bytes{1'600'000'000},
+                                       .purpose = Purpose::kExpert, .volumes = skewed ? std::optional{plan::VolumesId{0u}} : std::nullopt});
+    plan::Plan plan = one_program(std::move(b).finish(), 8, 1, {{.name = "ep", .axes = {Axis::kTensor}, .stages = {}}});
+    plan.volumes = {{.name = "hot", .form = plan::VolumeForm::kReceivers, .values = {9, 1, 1, 1, 1, 1, 1, 1}}};
+    const double bytes = skewed ? 6.3e9 : 1.4e9;
+    for (const bool fold : {false, true}) {
+      CAPTURE(fold);
+      CHECK(simulate(plan, TestCluster{1}, fold).step.seconds() == doctest::Approx(5e-6 + 8.4e-6 + bytes / 360e9).epsilon(1e-9));
+    }
+  }
+}
+
 // dp 2 over two hosts, one GPU each... tp 8 fills the hosts, so each of the 8 data groups has its own
 // rail: all-reduce of 1 GB moves 2 (2-1)/2 * 1 GB = 1 GB over a NIC of 50 GB/s * 0.96 = 48 GB/s.
 TEST_CASE("run: data-parallel rails do not disturb each other") {
