@@ -11,15 +11,6 @@
 namespace stepcast::app {
 namespace {
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text.data();
-}
-
 std::vector<trace::Metric> metrics_of(const Forecast& f) {
   return {{"step_time", f.step_time_s(), "s"},
           {"samples_per_s", f.samples_per_s(), "1/s"},
@@ -48,6 +39,15 @@ std::vector<trace::MemoryPart> memory_of(const Forecast& f) {
 }
 
 }  // namespace
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
 
 trace::Run stored_run(const Forecast& forecast) {
   trace::Run run;

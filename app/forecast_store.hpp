@@ -6,6 +6,9 @@
 
 namespace stepcast::app {
 
+// The wall clock: "2026-11-29T18:00:00Z".
+std::string utc_now();
+
 // `created` is the wall clock's time, in UTC.
 trace::Run stored_run(const Forecast& forecast);
 

@@ -31,8 +31,11 @@ topology::Fabric lay_fabric(const topology::ClusterHardware& hardware, const sce
 collective::Parameters pick_collectives(const HardwareShelf& shelf, const topology::ClusterHardware& hardware,
                                         const calibration::ChosenProfile& profile) {
   const auto& local = profile.profile.collectives;
-  return calibration::collective_parameters(hardware.gpu, local ? &*local : nullptr,
-                                            calibration::find_network_profile(shelf.networks, hardware.nic.name, hardware.node.name));
+  std::vector<calibration::NetworkCollectives> own;
+  if (profile.profile.network_collectives) own.push_back(*profile.profile.network_collectives);
+  const calibration::NetworkCollectives* network = calibration::find_network_profile(own, hardware.nic.name, hardware.node.name);
+  if (network == nullptr) network = calibration::find_network_profile(shelf.networks, hardware.nic.name, hardware.node.name);
+  return calibration::collective_parameters(hardware.gpu, local ? &*local : nullptr, network);
 }
 
 }  // namespace stepcast::app

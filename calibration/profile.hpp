@@ -135,6 +135,7 @@ struct Profile {
   OverheadProfile overhead;
   ClockProfile clock;
   std::optional<LocalCollectives> collectives;
+  std::optional<NetworkCollectives> network_collectives;
   template <class V>
   void visit(V& v) {
     v.key("schema", schema, "Format version.", scenario::only_version(1));
@@ -148,6 +149,7 @@ struct Profile {
     v.key("overhead", overhead, "Fixed costs.", scenario::required());
     v.key("clock", clock, "What the power limit leaves of the clock.", scenario::required());
     v.key("collectives", collectives, "Collectives inside a host. Default: NCCL's own constants.");
+    v.key("network_collectives", network_collectives, "Collectives between hosts over the NICs that it names. Default: the profile of the NIC.");
   }
 };
 

@@ -1,12 +1,16 @@
 // `stepcast calibrate`: figures of collectives out of nccl-tests logs, with the error on logs held out.
-#include <set>
+#include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
-#include "app/collective_cases.hpp"
+#include "app/calibrated_profile.hpp"
+#include "app/cluster_file.hpp"
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
 #include "sim/base/diagnostic.hpp"
+#include "sim/base/file.hpp"
+#include "sim/scenario/write.hpp"
 
 namespace stepcast::app {
 namespace {
@@ -16,68 +20,118 @@ namespace po = boost::program_options;
 OptionList calibrate_options() {
   OptionList options;
   options.add_options()
-      ("nccl-logs", po::value<std::string>()->value_name("FILE"), "table of logs: family, role, log, collective, ranks, gpus_per_process, cluster")
+      ("nccl-logs", po::value<std::string>()->value_name("FILE"), "table of logs: family, role, log, collective, ranks, gpus_per_process, cluster, communication")
       ("folder", po::value<std::string>()->value_name("FOLDER"), "where nccl_logs/ and nccl_table.csv lie")
-      ("family", po::value<std::string>()->value_name("NAME"), "fit this family; default: none, print errors with the profiles as they are");
+      ("family", po::value<std::string>()->value_name("NAME"), "fit this family; default: none, print errors with the profiles as they are")
+      ("per-size", "a line for each size of each log")
+      ("db", po::value<std::string>()->value_name("FILE"), "database that `stepcast import nccl-tests --db` filled")
+      ("cluster", po::value<std::string>()->value_name("FILE"), "with --db: the cluster that its logs were measured on")
+      ("output,o", po::value<std::string>()->value_name("FILE"), "write the GPU's profile with the fitted figures, for --profile");
   add_output_options(options);
   return options;
 }
 
-std::string medians(const std::vector<CasePoints>& cases, const calibration::Figures& figures, Take take) {
-  std::vector<double> logs;
-  for (const CasePoints& one : cases) {
-    if (one.what.part == CasePart::kOutlier) continue;
-    const CaseErrors errors = errors_of(one, figures, take);
-    if (errors.large > 0) logs.push_back(errors.large_median);
-  }
-  if (logs.empty()) return "none";
-  std::sort(logs.begin(), logs.end());
-  return fmt::format("{:.1f} % ({} log{}, worst {:.1f} %)", 100 * logs[logs.size() / 2], logs.size(), logs.size() == 1 ? "" : "s", 100 * logs.back());
+std::string heading() { return fmt::format("{:11} {:8} {:52} {:>5} {:>8} {:>8}\n", "family", "role", "log", "rows", ">= 1 MiB", "below"); }
+
+void write_profile(const std::string& path, const calibration::Profile& profile) {
+  write_file(path, "# Written by stepcast calibrate: a profile for --profile.\n" + scenario::print_effective(profile));
 }
 
-std::string fit_text(const std::vector<CasePoints>& cases) {
-  std::vector<calibration::CollectivePoint> points;
-  std::set<std::string> logs;
-  for (const CasePoints& one : cases)
-    for (std::size_t i = 0; i < one.points.size(); ++i) {
-      if (!one.fitted[i]) continue;
-      points.push_back(one.points[i]);
-      logs.insert(one.what.log);
-    }
-  if (points.empty()) throw UserError(Diagnostic{.path = "--family", .problem = "no log of this family is to be fitted", .expected = "a row of role fit or half"});
-  const bool local = points.front().layout.hosts == 1;
-  calibration::Figures prior = calibration::prior_for_fit(cases.front().figures.parameters);
-  if (!local) prior.parameters.local = cases.front().figures.parameters.local;
-  const calibration::Figures fitted = local ? calibration::fit_local(points, prior) : calibration::fit_network(points, prior);
+FitTarget target_of(const HardwareShelf& shelf, const scenario::Loaded& loaded) {
+  const topology::ClusterHardware hardware = pick_hardware(shelf.catalogue, loaded);
+  return {pick_profile(shelf, loaded, hardware.gpu).profile, hardware.nic.name, hardware.node.name};
+}
+
+// The figures that a case's cluster has once the fit is in its profile.
+calibration::Figures figures_with(const CasePoints& one, const CollectiveFit& fit) {
+  calibration::Figures its = one.figures;  // a cluster of another GPU keeps its own figures inside the host
+  if (!fit.local) {
+    its.parameters.network = fit.fitted.parameters.network;
+    return its;
+  }
+  return fit.fitted;
+}
+
+std::string size_lines(const CasePoints& one, const calibration::Figures& figures) {
+  std::string text;
+  for (std::size_t i = 0; i < one.points.size(); ++i) {
+    const calibration::CollectivePoint& point = one.points[i];
+    const collective::Choice choice = collective::choose(point.kind, point.bytes, point.layout, point.idle, point.forced, figures.parameters);
+    text += fmt::format("  {:14} {:>4} GPUs {:>12} B {:>12.1f} us {:>12.1f} us {:+8.1f} % {:6} {} {}\n", plan::name_of(point.kind), point.layout.ranks,
+                        point.bytes.count(), point.measured_s * 1e6, forecast_s(point, figures) * 1e6, 100 * relative_error(point, figures),
+                        one.fitted[i] ? "fitted" : "held", collective::name_of(choice.algorithm), collective::name_of(choice.protocol));
+  }
+  return text;
+}
+
+std::string lines_of(const std::vector<CasePoints>& cases, const std::optional<CollectiveFit>& fit, bool per_size) {
   std::string text;
   for (const CasePoints& one : cases) {
-    calibration::Figures its = one.figures;  // a cluster of another GPU keeps its own figures inside the host
-    if (local) its = fitted; else its.parameters.network = fitted.parameters.network;
-    text += case_line(one, its);
+    const calibration::Figures figures = fit ? figures_with(one, *fit) : one.figures;
+    text += case_line(one, figures);
+    if (per_size) text += size_lines(one, figures);
   }
-  const std::string source = fmt::format("stepcast calibrate, {}: {} points of {} logs (calibration/data/nccl_logs.csv)", cases.front().what.family, points.size(), logs.size());
-  const std::string error = fmt::format("median |error| at 1 MiB and up: fitted {}, held out {}", medians(cases, fitted, Take::kFitted), medians(cases, fitted, Take::kHeld));
-  return text + "\n" + (local ? local_yaml(fitted, prior, source, error) : network_yaml(fitted, prior, source, error));
+  return text;
 }
 
-Status calibrate(const Invocation& invocation, Session& session) {
-  const auto file = invocation.text("nccl-logs");
+std::string section_of(const CollectiveFit& fit) {
+  return fit.local ? local_yaml(fit.fitted, fit.prior, fit.source, fit.error) : network_yaml(fit.fitted, fit.prior, fit.source, fit.error);
+}
+
+std::string calibrate_logs(const Invocation& invocation, const HardwareShelf& shelf) {
   const auto folder = invocation.text("folder");
-  if (!file || !folder) {
-    throw UserError(Diagnostic{.path = "stepcast calibrate", .problem = file ? "--folder is missing" : "--nccl-logs is missing",
-                               .expected = "--nccl-logs FILE --folder FOLDER"});
-  }
-  const HardwareShelf shelf = load_shelf(session.data);
+  if (!folder) throw UserError(Diagnostic{.path = "stepcast calibrate", .problem = "--folder is missing", .expected = "--nccl-logs FILE --folder FOLDER"});
   const auto family = invocation.text("family");
   std::vector<CasePoints> cases;
-  for (const CollectiveCase& one : read_cases(*file)) {
+  for (const CollectiveCase& one : read_cases(*invocation.text("nccl-logs"))) {
     if (!family || one.family == *family) cases.push_back(points_of(one, *folder, shelf, cases.size()));
   }
   if (cases.empty()) throw UserError(Diagnostic{.path = "--family", .problem = "no row of this family", .got = family.value_or("")});
-  std::string text = fmt::format("{:11} {:8} {:52} {:>5} {:>8} {:>8}\n", "family", "role", "log", "rows", ">= 1 MiB", "below");
-  if (family) text += fit_text(cases);
-  else for (const CasePoints& one : cases) text += case_line(one, one.figures);
-  print_text(invocation, text);
+  std::optional<CollectiveFit> fit;
+  if (family) fit = fit_collectives(cases, cases.front().figures, *family);
+  if (const auto output = invocation.text("output")) {
+    if (!fit) throw UserError(Diagnostic{.path = "--output", .problem = "nothing is fitted", .expected = "--family NAME with --nccl-logs"});
+    write_profile(*output, with_fit(target_of(shelf, cluster_of_text(cases.front().what.scenario(), cases.front().what.log)), *fit));
+  }
+  return heading() + lines_of(cases, fit, invocation.has("per-size")) + (fit ? "\n" + section_of(*fit) : "");
+}
+
+std::string calibrate_database(const Invocation& invocation, const HardwareShelf& shelf) {
+  const auto file = invocation.text("cluster");
+  if (!file) throw UserError(Diagnostic{.path = "stepcast calibrate", .problem = "--cluster is missing", .expected = "--db FILE --cluster FILE"});
+  const scenario::Loaded loaded = load_cluster(*file, {});
+  const CollectiveMachine cluster{shelf, loaded};
+  const std::vector<StoredLog> logs = stored_logs(*invocation.text("db"));
+  if (logs.empty()) {
+    throw UserError(Diagnostic{.path = "--db", .problem = "no log of nccl-tests in it", .expected = "rows whose collective and ranks the log tells",
+                               .hint = "stepcast import nccl-tests FILE --db FILE"});
+  }
+  const StoredCases cases = cases_of(logs, cluster);
+  calibration::Figures base{cluster.machine().collectives, {cluster.launch().seconds(), cluster.issue().seconds()}};
+  FitTarget target = target_of(shelf, loaded);
+  target.profile.name += " calibrated";
+  std::string text = heading();
+  const auto add = [&](const std::vector<CasePoints>& part, const char* where) {
+    if (part.empty()) return;
+    const CollectiveFit fit = fit_collectives(part, base, loaded.scenario.name + where);
+    text += lines_of(part, fit, invocation.has("per-size"));
+    if (fit.local) base = fit.fitted;
+    target.profile = with_fit(target, fit);
+  };
+  add(cases.local, ", inside a host");
+  add(cases.network, ", between hosts");
+  if (const auto output = invocation.text("output")) write_profile(*output, target.profile);
+  return text;
+}
+
+Status calibrate(const Invocation& invocation, Session& session) {
+  const bool logs = invocation.text("nccl-logs").has_value();
+  if (logs == invocation.text("db").has_value()) {
+    throw UserError(Diagnostic{.path = "stepcast calibrate", .problem = logs ? "two sources of measurements" : "no measurements",
+                               .expected = "--nccl-logs FILE --folder FOLDER, or --db FILE --cluster FILE"});
+  }
+  const HardwareShelf shelf = load_shelf(session.data);
+  print_text(invocation, logs ? calibrate_logs(invocation, shelf) : calibrate_database(invocation, shelf));
   return Status::kDone;
 }
 
@@ -87,8 +141,9 @@ Command calibrate_command() {
   return {.name = "calibrate",
           .summary = "fit figures to measurements; the error on those held out",
           .operands = {},
-          .details = "--nccl-logs: the cost model of collectives. Prints the median error of each log and, with --family, the section of the "
-                     "profile that fits it.",
+          .details = "The cost model of collectives, out of logs of nccl-tests. --nccl-logs: a table that says which log was measured on which cluster and "
+                     "which are held out; prints the median error of each log and, with --family, the section of the profile that fits it. --db: "
+                     "logs that were imported, all of one cluster; every other size is fitted, the error is on the rest. -o writes a profile.",
           .options = calibrate_options(),
           .run = calibrate};
 }

@@ -9,6 +9,7 @@
 #include "app/commands/common_options.hpp"
 #include "app/commands/import_topology.hpp"
 #include "app/forecast_json.hpp"
+#include "app/nccl_store.hpp"
 #include "app/terminal.hpp"
 #include "calibration/nccl_tests_log.hpp"
 #include "sim/base/diagnostic.hpp"
@@ -98,6 +99,7 @@ nlohmann::ordered_json to_json(const cal::NcclLog& log) {
 OptionList import_options() {
   OptionList options;
   add_topology_import_options(options);
+  options.add_options()("db", boost::program_options::value<std::string>()->value_name("FILE"), "nccl-tests: append the log to this database of runs");
   add_output_options(options);
   return options;
 }
@@ -110,8 +112,12 @@ Status run_import(const Invocation& invocation, Session& session) {
                                .hint = near ? "did you mean '" + *near + "'?" : ""});
   }
   const std::string& file = invocation.operands[1];
+  if (kind != "nccl-tests" && invocation.text("db")) {
+    throw UserError(Diagnostic{.path = "--db", .problem = "descriptions of machines are no runs", .expected = "--db with nccl-tests"});
+  }
   if (kind != "nccl-tests") return import_topology(kind, file, invocation, session);
   const cal::NcclLog log = cal::read_nccl_log(read_file(file), file);
+  if (const auto database = invocation.text("db")) trace::append_run(*database, stored_log(log, file, to_json(log)));
   write_json(invocation, json_text(to_json(log)));
   print_text(invocation, to_text(log));
   return Status::kDone;
@@ -124,7 +130,7 @@ Command import_command() {
           .summary = "reads what other tools wrote: logs of nccl-tests, descriptions of machines and fabrics",
           .operands = {.usage = "KIND FILE", .min = 2, .max = 2},
           .details = "KIND is nccl-tests: a log of nccl-tests or rccl-tests, as printed, labelled by a launcher, or cut. Prints what was "
-                     "read and which lines were not understood. "
+                     "read and which lines were not understood; with --db, stores the rows for `stepcast calibrate`. "
                      "Or a description: nccl-topo (NCCL's topology XML), nvidia-smi-topo (`nvidia-smi topo -m`), ibnetdiscover, slurm-topology "
                      "(topology.conf or .yaml). With -o, these become a file that `stepcast topology` and scenarios read; notes say what "
                      "was left out or taken from elsewhere.",

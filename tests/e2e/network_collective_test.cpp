@@ -92,4 +92,60 @@ TEST_CASE("network: the algorithm and protocol that the user names, or the error
   refused("--collective all_reduce", "no cluster");
 }
 
+// Zipf with s = 1 on 16 ranks: the hottest receives 16 / H(16) = 4.73 times the mean, so the call takes about that much longer.
+// A matrix in which only rank 0 sends, 64 MiB to rank 1: a copy over NVLink's 360 GB/s, 0.19 ms; 4 MiB a rank on average.
+TEST_CASE("network: all-to-all of unequal parts, by skew and by matrix") {
+  const Cluster cluster;
+  const auto run = [&](const std::string& options) {
+    return nlohmann::json::parse(run_stepcast("network --collective alltoall --json - " + options + " " + cluster.file).out);
+  };
+  const double even = run("--sizes 1G")["rows"][0]["time_s"];
+  const double skewed = run("--sizes 1G --zipf 1")["rows"][0]["time_s"];
+  CHECK(skewed / even > 4.0);
+  CHECK(skewed / even < 5.0);
+  CHECK(run("--sizes 1G --zipf 0")["rows"][0]["time_s"].get<double>() == doctest::Approx(even));
+  const std::string matrix = (cluster.place.path() / "bytes.csv").string();
+  {
+    std::ofstream out{matrix};
+    out << "# bytes from the line's rank to the column's\n";
+    for (int i = 0; i < 16; ++i)
+      for (int j = 0; j < 16; ++j) out << (i == 0 && j == 1 ? 67108864 : 0) << (j == 15 ? "\n" : ",");
+  }
+  const auto json = run("--volumes " + matrix);
+  REQUIRE(json["rows"].size() == 1);
+  CHECK(json["rows"][0]["size_bytes"] == 67108864 / 16);
+  CHECK(json["rows"][0]["time_s"].get<double>() > 67108864 / 450e9);
+  CHECK(json["rows"][0]["time_s"].get<double>() < 67108864 / 250e9);
+  const Outcome few = run_stepcast("network --collective alltoall --ranks 8 --volumes " + matrix + " " + cluster.file);
+  CHECK(few.status == 2);
+  CHECK(few.err.find("bytes.csv:2") != std::string::npos);
+  CHECK(few.err.find("8 lines of 8") != std::string::npos);
+  CHECK(run_stepcast("network --collective all_reduce --zipf 1 " + cluster.file).status == 2);
+}
+
+// A log that the simulator itself writes for a cluster of another latency is imported, fitted and forecast with the profile.
+TEST_CASE("calibrate: a log in the database becomes a profile that the forecast takes") {
+  const Cluster measured{"cluster: {nodes: 2, node: dgx-a100, fabric: {preset: rail-clos, nic: ib-hdr-200}}\n"};
+  const std::string log = (measured.place.path() / "hdr.log").string();
+  const std::string database = (measured.place.path() / "logs.db").string();
+  const std::string profile = (measured.place.path() / "fitted.yaml").string();
+  std::ofstream(log) << run_stepcast("network --collective all_reduce --sizes 8..1G " + measured.file).out;
+  REQUIRE(run_stepcast("import nccl-tests --quiet --db " + database + " " + log).status == 0);
+  const Outcome fit = run_stepcast("calibrate --db " + database + " --cluster " + measured.file + " -o " + profile);
+  CHECK_MESSAGE(fit.status == 0, fit.err);
+  CHECK(fit.out.find("hdr") != std::string::npos);
+  const std::string ask = "network --collective all_reduce --sizes 64M --json - " + measured.file;
+  const double truth = nlohmann::json::parse(run_stepcast(ask).out)["rows"][0]["time_s"];
+  const Outcome forecast = run_stepcast(ask + " --profile " + profile);
+  REQUIRE_MESSAGE(forecast.status == 0, forecast.err);
+  CHECK(nlohmann::json::parse(forecast.out)["rows"][0]["time_s"].get<double>() == doctest::Approx(truth).epsilon(0.03));
+  // A log of 16 ranks is none of a cluster of one host; a database without logs has nothing to fit.
+  const Cluster one{"cluster: {nodes: 1, node: dgx-a100}\n"};
+  const Outcome small = run_stepcast("calibrate --db " + database + " --cluster " + one.file);
+  CHECK(small.status == 2);
+  CHECK(small.err.find("log 'hdr' has 16 ranks") != std::string::npos);
+  CHECK(run_stepcast("calibrate").status == 2);
+  CHECK(run_stepcast("import slurm-topology --db " + database + " " + log).status == 2);
+}
+
 TEST_SUITE_END();

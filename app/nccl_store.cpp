@@ -1,0 +1,108 @@
+#include "app/nccl_store.hpp"
+
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/collective_text.hpp"
+#include "app/command_line.hpp"
+#include "app/forecast_store.hpp"
+
+namespace stepcast::app {
+namespace {
+
+constexpr const char* kKind = "nccl-tests";
+
+std::optional<plan::CollectiveKind> kind_of(const std::string& name) {
+  using plan::CollectiveKind;
+  for (const CollectiveKind kind : {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter,
+                                    CollectiveKind::kBroadcast, CollectiveKind::kAllToAll, CollectiveKind::kSendReceive}) {
+    if (name == nccl_tests_name(kind)) return kind;
+  }
+  return std::nullopt;
+}
+
+// "nThread 1 nGpus 8 minBytes 8": the number after a word.
+std::int64_t option_of(const std::string& options, const std::string& word, std::int64_t usual) {
+  std::istringstream stream{options};
+  for (std::string token; stream >> token;) {
+    if (token != word) continue;
+    std::int64_t value = usual;
+    stream >> value;
+    return value;
+  }
+  return usual;
+}
+
+std::optional<double> seconds_of(const nlohmann::json& row) {
+  const std::string text = row.at("out_of_place").at("time");
+  try {
+    return std::stod(text) * (row.at("unit") == "ms" ? 1e-3 : 1e-6);
+  } catch (const std::exception&) {
+    return std::nullopt;  // N/A
+  }
+}
+
+}  // namespace
+
+trace::Run stored_log(const calibration::NcclLog& log, const std::string& file, nlohmann::ordered_json json) {
+  trace::Run run;
+  run.name = std::filesystem::path{file}.stem().string();
+  run.origin = "measured";
+  run.version = version();
+  run.created = utc_now();
+  json["kind"] = kKind;
+  run.results = json.dump();
+  trace::Recording& recording = run.recording;
+  recording.name = run.name;
+  recording.origin = run.origin;
+  recording.streams = {"out of place", "in place"};
+  const auto ranks = calibration::ranks_of(log, 0);
+  recording.workers[RankId{0u}] = ranks ? fmt::format("rank 0 of {}", ranks->ranks) : "rank 0";
+  std::array<TimePoint, 2> now{};
+  for (const calibration::NcclRow& row : log.rows) {
+    const std::string name = fmt::format("{} {}", log.runs[row.run].collective.empty() ? "collective" : log.runs[row.run].collective, row.dtype);
+    const auto add = [&](std::uint8_t stream, const calibration::NcclRow& timed) {
+      const auto seconds = timed.seconds();
+      if (!seconds) return;
+      const Duration duration = Duration::from_seconds(*seconds);
+      recording.spans.push_back({.worker = RankId{0u}, .stream = stream, .start = now[stream], .duration = duration, .name = name,
+                                 .category = "collective", .layer = {}, .micro_batch = {}, .bytes = row.size, .flops = {}});
+      now[stream] = now[stream] + duration;
+    };
+    add(0, row);
+    if (!row.in_place) continue;
+    calibration::NcclRow other = row;
+    other.out_of_place = *row.in_place;
+    add(1, other);
+  }
+  return run;
+}
+
+std::vector<StoredLog> stored_logs(const std::string& database) {
+  const trace::Store store{database, trace::Store::Mode::kRead};
+  std::vector<StoredLog> logs;
+  for (const trace::RunSummary& summary : store.runs()) {
+    if (summary.origin != "measured") continue;
+    const nlohmann::json json = nlohmann::json::parse(store.load(summary.id).results, nullptr, false);
+    if (!json.is_object() || json.value("kind", "") != kKind) continue;
+    StoredLog log{.name = summary.name, .rows = {}};
+    for (const nlohmann::json& row : json.at("rows")) {
+      const nlohmann::json& run = json.at("runs").at(row.at("run").get<std::size_t>());
+      const auto kind = run.at("collective").is_string() ? kind_of(run.at("collective")) : std::nullopt;
+      const auto seconds = seconds_of(row);
+      const std::int64_t size = row.at("size");
+      if (!kind || !run.at("ranks").is_number() || !seconds || *seconds <= 0.0 || size <= 0) continue;
+      const std::string options = run.at("options").is_string() ? run.at("options").get<std::string>() : "";
+      log.rows.push_back({*kind, run.at("ranks"), option_of(options, "nGpus", 1), Bytes{size}, *seconds});
+    }
+    if (!log.rows.empty()) logs.push_back(std::move(log));
+  }
+  return logs;
+}
+
+}  // namespace stepcast::app
