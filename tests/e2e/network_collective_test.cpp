@@ -93,7 +93,7 @@ TEST_CASE("network: the algorithm and protocol that the user names, or the error
 }
 
 // Zipf with s = 1 on 16 ranks: the hottest receives 16 / H(16) = 4.73 times the mean, so the call takes about that much longer.
-// A matrix in which only rank 0 sends, 64 MiB to rank 1: a copy over NVLink's 360 GB/s, 0.19 ms; 4 MiB a rank on average.
+// A matrix in which only rank 0 sends, 64 MiB to rank 1: a copy over NVLink, 0.19 ms at 360 GB/s, and the pipeline's fill.
 TEST_CASE("network: all-to-all of unequal parts, by skew and by matrix") {
   const Cluster cluster;
   const auto run = [&](const std::string& options) {
@@ -115,7 +115,7 @@ TEST_CASE("network: all-to-all of unequal parts, by skew and by matrix") {
   REQUIRE(json["rows"].size() == 1);
   CHECK(json["rows"][0]["size_bytes"] == 67108864 / 16);
   CHECK(json["rows"][0]["time_s"].get<double>() > 67108864 / 450e9);
-  CHECK(json["rows"][0]["time_s"].get<double>() < 67108864 / 250e9);
+  CHECK(json["rows"][0]["time_s"].get<double>() < 67108864 / 150e9);
   const Outcome few = run_stepcast("network --collective alltoall --ranks 8 --volumes " + matrix + " " + cluster.file);
   CHECK(few.status == 2);
   CHECK(few.err.find("bytes.csv:2") != std::string::npos);
