@@ -46,7 +46,7 @@ calibration::Profile with_fit(FitTarget target, const CollectiveFit& fit) {
 
 StoredCases cases_of(std::span<const StoredLog> logs, const CollectiveMachine& cluster) {
   const auto gpus = static_cast<std::int64_t>(cluster.machine().fabric.gpus.size());
-  const auto of_host = static_cast<std::int64_t>(cluster.machine().fabric.gpus_per_node);
+  const auto of_host = static_cast<std::int64_t>(cluster.machine().fabric.gpus_per_domain());  // hosts that NVLink joins are one
   const calibration::Figures figures{cluster.machine().collectives, {cluster.launch().seconds(), cluster.issue().seconds()}};
   StoredCases cases;
   std::size_t number = 0;
