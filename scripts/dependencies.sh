@@ -16,6 +16,7 @@ packages=(
   libeigen3-dev                          # fits, and the executor on CPUs
   libfmt-dev nlohmann-json3-dev          # text and JSON
   libyaml-cpp-dev libsqlite3-dev         # scenario files; measurement stores
+  libtomlplusplus-dev                    # torchtitan's configurations
   doctest-dev                            # tests
 )
 

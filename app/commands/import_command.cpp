@@ -8,6 +8,7 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
 #include "app/commands/import_topology.hpp"
+#include "app/commands/import_training.hpp"
 #include "app/forecast_json.hpp"
 #include "app/nccl_store.hpp"
 #include "app/terminal.hpp"
@@ -24,6 +25,8 @@ namespace cal = calibration;
 const std::vector<std::string>& kinds() {
   static const std::vector<std::string> kinds = [] {
     std::vector<std::string> all = topology_kinds();
+    const std::vector<std::string> training = training_kinds();
+    all.insert(all.end(), training.begin(), training.end());
     all.emplace_back("nccl-tests");
     return all;
   }();
@@ -100,6 +103,7 @@ OptionList import_options() {
   OptionList options;
   add_topology_import_options(options);
   options.add_options()("db", boost::program_options::value<std::string>()->value_name("FILE"), "nccl-tests: append the log to this database of runs");
+  add_training_import_options(options);
   add_output_options(options);
   return options;
 }
@@ -113,8 +117,10 @@ Status run_import(const Invocation& invocation, Session& session) {
   }
   const std::string& file = invocation.operands[1];
   if (kind != "nccl-tests" && invocation.text("db")) {
-    throw UserError(Diagnostic{.path = "--db", .problem = "descriptions of machines are no runs", .expected = "--db with nccl-tests"});
+    throw UserError(Diagnostic{.path = "--db", .problem = "descriptions of machines and configurations are no runs", .expected = "--db with nccl-tests"});
   }
+  const std::vector<std::string> training = training_kinds();
+  if (std::find(training.begin(), training.end(), kind) != training.end()) return import_training_file(kind, file, invocation, session);
   if (kind != "nccl-tests") return import_topology(kind, file, invocation, session);
   const cal::NcclLog log = cal::read_nccl_log(read_file(file), file);
   if (const auto database = invocation.text("db")) trace::append_run(*database, stored_log(log, file, to_json(log)));
@@ -127,13 +133,16 @@ Status run_import(const Invocation& invocation, Session& session) {
 
 Command import_command() {
   return {.name = "import",
-          .summary = "reads what other tools wrote: logs of nccl-tests, descriptions of machines and fabrics",
+          .summary = "reads what other tools wrote: logs of nccl-tests, descriptions of machines and fabrics, training configurations",
           .operands = {.usage = "KIND FILE", .min = 2, .max = 2},
           .details = "KIND is nccl-tests: a log of nccl-tests or rccl-tests, as printed, labelled by a launcher, or cut. Prints what was "
                      "read and which lines were not understood; with --db, stores the rows for `stepcast calibrate`. "
                      "Or a description: nccl-topo (NCCL's topology XML), nvidia-smi-topo (`nvidia-smi topo -m`), ibnetdiscover, slurm-topology "
                      "(topology.conf or .yaml). With -o, these become a file that `stepcast topology` and scenarios read; notes say what "
-                     "was left out or taken from elsewhere.",
+                     "was left out or taken from elsewhere. "
+                     "Or a training configuration: deepspeed (ds_config.json), accelerate (YAML), megatron (script, printed arguments or YAML), "
+                     "torchtitan (TOML). It becomes a scenario: every key is listed as understood, ignored or not expressed, and what the "
+                     "file leaves open is assumed and said, or given by --set. Exits 1 when that scenario is refused as it stands.",
           .options = import_options(),
           .run = run_import};
 }

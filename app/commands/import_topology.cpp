@@ -139,7 +139,7 @@ std::vector<std::string> topology_kinds() {
 
 void add_topology_import_options(OptionList& options) {
   options.add_options()
-      ("output,o", po::value<std::string>()->value_name("FILE"), "write the machine or fabric as a file that `stepcast topology` reads")
+      ("output,o", po::value<std::string>()->value_name("FILE"), "write what was read as a file: a machine or fabric that `stepcast topology` reads, or a scenario")
       ("gpu", po::value<std::string>()->value_name("NAME"), "GPU of the catalogue, where the file does not say")
       ("nic", po::value<std::string>()->value_name("NAME"), "network card of the catalogue, instead of the one found")
       ("like", po::value<std::string>()->value_name("NODE"), "node of the catalogue that lends what the file does not say")

@@ -1,0 +1,187 @@
+// Training configurations of four kinds, written by hand in each form, and what they become.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "app/importers/training/training_import.hpp"
+#include "sim/scenario/load.hpp"
+#include "tests/support/source_dir.hpp"
+
+namespace stepcast::app {
+namespace {
+
+const topology::Catalogue& catalogue() {
+  static const topology::Catalogue loaded = topology::load_catalogue(STEPCAST_SOURCE_DIR "/topologies/data");
+  return loaded;
+}
+
+TrainingImport import(const TrainingForm& form, const std::string& text, const std::vector<std::string>& sets = {}, const std::string& file = "config.x") {
+  return import_training(form, text, file, sets, catalogue());
+}
+
+std::string value(const TrainingImport& import, const std::string& path) {
+  const auto found = import.settings.find(path);
+  return found == import.settings.end() ? "none" : found->second.value;
+}
+
+bool has_fate(const TrainingImport& import, const std::string& key, Fate fate) {
+  return std::any_of(import.fates.begin(), import.fates.end(), [&](const KeyFate& f) { return f.key.name == key && f.fate == fate; });
+}
+
+scenario::Scenario load(const TrainingImport& import) {
+  return scenario::load_scenario_text(scenario_text(import, "test", "test", "config.x"), "test.yaml").scenario;
+}
+
+std::string refusal(const TrainingForm& form, const std::string& text, const std::string& file = "config.x") {
+  try {
+    import(form, text, {}, file);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("unit");
+
+// 32 sequences over dp 8 in 2 micro-batches: 2 sequences each. A comment, a comma too many, a float for a count.
+TEST_CASE("training import: DeepSpeed fills in the micro-batch") {
+  const TrainingImport read = import(kDeepSpeed, R"({
+    // ZeRO-2
+    "train_batch_size": 32, "gradient_accumulation_steps": 2,
+    "zero_optimization": {"stage": 2, "reduce_bucket_size": 5e8, "overlap_comm": true, "offload_optimizer": {"device": "cpu"},},
+    "bf16": {"enabled": true}, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}}, "novel_key": 1
+  })");
+  CHECK(value(read, "batch.micro") == "2");
+  CHECK(value(read, "parallel.dp") == "8");
+  CHECK(value(read, "parallel.zero") == "2");
+  CHECK(value(read, "parallel.bucket") == "1000000000 B");
+  CHECK(has_fate(read, "zero_optimization.offload_optimizer.device", Fate::kNotExpressed));
+  CHECK(has_fate(read, "optimizer.params.lr", Fate::kIgnored));
+  CHECK(has_fate(read, "novel_key", Fate::kNotExpressed));
+  const scenario::Scenario s = load(read);
+  CHECK(s.batch.global == 32);
+  CHECK(s.training.precision == scenario::Precision::kBf16);
+  CHECK(s.parallel.bucket == Bytes{1'000'000'000});
+}
+
+TEST_CASE("training import: what is auto is left to defaults, and said") {
+  const TrainingImport read = import(kDeepSpeed, R"({"train_batch_size": "auto", "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 3}})");
+  CHECK(has_fate(read, "train_batch_size", Fate::kIgnored));
+  CHECK(value(read, "training.precision") == "none");
+  CHECK(value(read, "batch.global") == "8");
+  CHECK(read.settings.at("batch.global").assumed);
+  load(read);
+}
+
+TEST_CASE("training import: place-holders and documentation are refused where they stand") {
+  CHECK(refusal(kDeepSpeed, "{\n  \"train_batch_size\": CONFIG_BATCH_SIZE\n}").find("config.x:2:3: error: train_batch_size") == 0);
+  const std::string doc = refusal(kDeepSpeed, "{\"zero_optimization\": {\"stage\": [0|1|2|3]}}");
+  CHECK(doc.find("documentation") != std::string::npos);
+  CHECK(refusal(kDeepSpeed, "{\"zero_optimization\": {\"stage\": 4}}").find("one of 0, 1, 2, 3") != std::string::npos);
+  CHECK(refusal(kTorchtitan, "[model\nname = 1").find("config.x:1:") == 0);
+  CHECK(refusal(kMegatron, "echo hello").find("no argument") != std::string::npos);
+}
+
+// 16 processes, tp 2, two replicas of four shards: ZeRO-3 over groups of four.
+TEST_CASE("training import: accelerate's hybrid sharding") {
+  const TrainingImport read = import(kAccelerate,
+                                     "distributed_type: FSDP\nmixed_precision: bf16\nnum_machines: 2\nnum_processes: 16\n"
+                                     "fsdp_config:\n  fsdp_version: 2\n  fsdp_reshard_after_forward: false\n  fsdp_activation_checkpointing: true\n"
+                                     "parallelism_config:\n  parallelism_config_dp_replicate_size: 2\n  parallelism_config_dp_shard_size: 4\n  parallelism_config_tp_size: 2\n");
+  const scenario::Scenario s = load(read);
+  CHECK(s.parallel.zero == 3);
+  CHECK(s.parallel.dp == 8);
+  CHECK(s.parallel.shard_group == 4);
+  CHECK(s.parallel.tp == 2);
+  CHECK_FALSE(s.parallel.zero3_reshard_after_forward);
+  CHECK(s.memory.recompute == scenario::RecomputePolicy::kFull);
+  CHECK(s.cluster.nodes == 2);
+}
+
+TEST_CASE("training import: accelerate's old names and numbers of strategies") {
+  CHECK(value(import(kAccelerate, "distributed_type: FSDP\nmixed_precision: 'no'\nnum_processes: 8\nfsdp_config: {fsdp_sharding_strategy: 2}\n"), "parallel.zero3_reshard_after_forward") == "false");
+  const TrainingImport plain = import(kAccelerate, "distributed_type: MULTI_GPU\nmixed_precision: 'no'\nnum_processes: 4\n");
+  CHECK(value(plain, "parallel.zero") == "0");
+  CHECK(value(plain, "training.precision") == "fp32");
+  CHECK(value(plain, "cluster.gpus_per_node") == "4");
+}
+
+// 64 GPUs / (tp 8 x pp 2) = dp 4; 32 layers on 2 stages in chunks of 4: 4 chunks a stage.
+TEST_CASE("training import: Megatron's script with variables, an array and continued lines") {
+  const TrainingImport read = import(kMegatron, R"(#!/bin/bash
+GPUS_PER_NODE=8
+NNODES=8
+WORLD_SIZE=$(($GPUS_PER_NODE*$NNODES))
+TP=${TP:-8}
+MODEL_ARGS=(
+  --num-layers 32 --hidden-size 4096   # a comment
+  --ffn-hidden-size 14336
+  --num-attention-heads 32 --group-query-attention --num-query-groups 8
+  --swiglu --normalization RMSNorm --position-embedding-type rope
+  --untie-embeddings-and-output-weights --disable-bias-linear
+)
+torchrun --nproc_per_node $GPUS_PER_NODE pretrain_gpt.py ${MODEL_ARGS[@]} \
+  --tensor-model-parallel-size $TP --pipeline-model-parallel-size 2 \
+  --num-layers-per-virtual-pipeline-stage 4 --sequence-parallel \
+  --micro-batch-size 1 --global-batch-size 128 --seq-length 4096 --vocab-size 128256 \
+  --bf16 --use-distributed-optimizer --overlap-grad-reduce --lr 1e-4 --novel-flag 3
+)");
+  CHECK(value(read, "parallel.tp") == "8");
+  CHECK(value(read, "parallel.dp") == "4");
+  CHECK(value(read, "cluster.nodes") == "8");
+  CHECK(value(read, "parallel.virtual_stages") == "4");
+  CHECK(value(read, "parallel.zero") == "1");
+  CHECK(value(read, "parallel.overlap_param_gather") == "false");
+  CHECK(value(read, "model.shape.kv_heads") == "8");
+  CHECK(value(read, "model.shape.vocab") == "128256");
+  CHECK(value(read, "model.shape.tied_embeddings") == "false");
+  CHECK(has_fate(read, "lr", Fate::kIgnored));
+  CHECK(has_fate(read, "novel-flag", Fate::kNotExpressed));
+}
+
+TEST_CASE("training import: the list of arguments that a log prints") {
+  const TrainingImport read = import(kMegatron,
+                                     "using world size: 8\n------------ arguments ------------\n"
+                                     "  bf16 ............................................ False\n  checkpoint_activations .......................... True\n"
+                                     "  fp16 ............................................ True\n  global_batch_size ............................... 4\n"
+                                     "  hidden_size ..................................... 1024\n  micro_batch_size ................................ 1\n"
+                                     "  num_attention_heads ............................. 16\n  num_layers ...................................... 24\n"
+                                     "  padded_vocab_size ............................... 50304\n  seq_length ...................................... 1024\n"
+                                     "  tensor_model_parallel_size ...................... 2\n  world_size ...................................... 8\n");
+  const scenario::Scenario s = load(read);
+  CHECK(s.training.precision == scenario::Precision::kFp16);
+  CHECK(s.memory.recompute == scenario::RecomputePolicy::kFull);
+  CHECK(s.parallel.dp == 4);
+  CHECK(s.model.shape->vocab == 50304);
+  CHECK(s.model.shape->tied_embeddings);
+}
+
+// FSDP over what tp leaves of 16 GPUs; one local batch of 2 on each of 8 shards.
+TEST_CASE("training import: torchtitan") {
+  const TrainingImport read = import(kTorchtitan,
+                                     "[model]\nname = \"llama3\"\nflavor = \"8B\"\nconverters = [\"float8\"]\n[training]\nlocal_batch_size = 2\nseq_len = 8192\n"
+                                     "[parallelism]\ndata_parallel_shard_degree = -1\ntensor_parallel_degree = 2\n[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"op\"\n",
+                                     {"cluster.nodes=2"});
+  const scenario::Scenario s = load(read);
+  CHECK(s.model.preset == "llama3-8b");
+  CHECK(s.parallel.dp == 8);
+  CHECK(s.parallel.zero == 3);
+  CHECK(s.batch.global == 16);
+  CHECK(s.training.precision == scenario::Precision::kFp8);
+  CHECK(has_fate(read, "activation_checkpoint.selective_ac_option", Fate::kNotExpressed));
+  CHECK(has_fate(read, "model.converters", Fate::kIgnored));
+}
+
+TEST_CASE("training import: --set comes before what the file says") {
+  const TrainingImport read = import(kDeepSpeed, R"({"train_batch_size": 64, "bf16": {"enabled": true}})",
+                                     {"batch.global=128", "cluster.node=dgx-a100", "cluster.nodes=2", "model.preset=llama3-70b", "parallel.tp=8"});
+  const scenario::Scenario s = load(read);
+  CHECK(s.batch.global == 128);
+  CHECK(s.parallel.dp == 2);
+  CHECK(s.cluster.fabric.has_value());
+  CHECK(s.model.preset == "llama3-70b");
+}
+
+}  // namespace stepcast::app
