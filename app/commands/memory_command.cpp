@@ -3,8 +3,10 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
+#include "app/commands/memory_estimators.hpp"
 #include "app/forecast_json.hpp"
 #include "app/forecast_text.hpp"
+#include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
 
 namespace stepcast::app {
@@ -13,6 +15,7 @@ namespace {
 OptionList memory_options() {
   OptionList options;
   add_scenario_options(options);
+  add_estimator_options(options);
   add_output_options(options);
   return options;
 }
@@ -36,6 +39,9 @@ std::string verdict(const Forecast& f) {
 }
 
 Status memory(const Invocation& invocation, Session& session) {
+  if (invocation.has("estimator")) return run_estimator(invocation, session);
+  if (invocation.operands.empty())
+    throw UserError(Diagnostic{.where = {}, .path = "stepcast memory", .problem = "no scenario", .expected = "SCENARIO.yaml, or --estimator NAME", .got = "nothing", .hint = {}});
   const scenario::Loaded loaded = scenario::load_scenario(invocation.operands[0], assignments(invocation));
   const Forecast f = forecast(prepare(load_shelf(session.data), loaded), {});
   write_json(invocation, json_text(to_json(f)));
@@ -50,9 +56,10 @@ Status memory(const Invocation& invocation, Session& session) {
 Command memory_command() {
   return {.name = "memory",
           .summary = "peak memory of each worker by category, and whether it fits",
-          .operands = {.usage = "SCENARIO.yaml", .min = 1, .max = 1},
+          .operands = {.usage = "[SCENARIO.yaml]", .min = 0, .max = 1},
           .details = "Peaks are read off the plan's buffers through a model of the caching allocator. Exits 1 when a "
-                     "worker does not fit, naming the worker, the instruction and the largest categories.",
+                     "worker does not fit, naming the worker, the instruction and the largest categories. With --estimator, the "
+                     "formulas that others size a run by, beside it.",
           .options = memory_options(),
           .run = memory};
 }
