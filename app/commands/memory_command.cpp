@@ -4,6 +4,7 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
 #include "app/commands/memory_estimators.hpp"
+#include "app/fit_changes.hpp"
 #include "app/forecast_json.hpp"
 #include "app/forecast_text.hpp"
 #include "sim/base/diagnostic.hpp"
@@ -32,6 +33,15 @@ nlohmann::ordered_json to_json(const Forecast& f) {
   return json;
 }
 
+nlohmann::ordered_json to_json(const std::vector<FitChange>& changes) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const FitChange& c : changes) {
+    if (!c.fits) continue;
+    list.push_back({{"change", c.title}, {"set", c.sets}, {"device_memory_peak_bytes", c.peak.count()}, {"step_time_s", c.step_time_s}, {"gpus_ratio", c.gpus}});
+  }
+  return list;
+}
+
 std::string verdict(const Forecast& f) {
   if (!f.fits()) return out_of_memory_text(f);
   return fmt::format("fits: {} is the fullest, with {} of {} left\n", describe_peak(f, f.worst_memory()),
@@ -43,11 +53,19 @@ Status memory(const Invocation& invocation, Session& session) {
   if (invocation.operands.empty())
     throw UserError(Diagnostic{.where = {}, .path = "stepcast memory", .problem = "no scenario", .expected = "SCENARIO.yaml, or --estimator NAME", .got = "nothing", .hint = {}});
   const scenario::Loaded loaded = scenario::load_scenario(invocation.operands[0], assignments(invocation));
-  const Forecast f = forecast(prepare(load_shelf(session.data), loaded), {});
-  write_json(invocation, json_text(to_json(f)));
-  print_text(invocation, fmt::format("{}\n\nPeak device memory of one worker of each stage, in GiB\n{}\n{}",
+  const HardwareShelf shelf = load_shelf(session.data);
+  const Forecast f = forecast(prepare(shelf, loaded), {});
+  nlohmann::ordered_json json = to_json(f);
+  std::string advice;
+  if (!f.fits()) {
+    const std::vector<FitChange> changes = changes_that_fit(shelf, invocation.operands[0], assignments(invocation), f);
+    advice = "\n" + fit_changes_text(changes, f);
+    json["would_fit"] = to_json(changes);
+  }
+  write_json(invocation, json_text(json));
+  print_text(invocation, fmt::format("{}\n\nPeak device memory of one worker of each stage, in GiB\n{}\n{}{}",
                                      paint(session.terminal, Tone::kStrong, f.scenario.name),
-                                     memory_text(f, session.terminal), verdict(f)));
+                                     memory_text(f, session.terminal), verdict(f), advice));
   return f.fits() ? Status::kDone : Status::kAnswerIsNo;
 }
 
@@ -58,7 +76,8 @@ Command memory_command() {
           .summary = "peak memory of each worker by category, and whether it fits",
           .operands = {.usage = "[SCENARIO.yaml]", .min = 0, .max = 1},
           .details = "Peaks are read off the plan's buffers through a model of the caching allocator. Exits 1 when a "
-                     "worker does not fit, naming the worker, the instruction and the largest categories. With --estimator, the "
+                     "worker does not fit, naming the worker, the instruction and the largest categories, and forecasts the changes that would make it fit, with "
+                     "what each costs in step time. With --estimator, the "
                      "formulas that others size a run by, beside it.",
           .options = memory_options(),
           .run = memory};
