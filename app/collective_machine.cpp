@@ -2,6 +2,7 @@
 
 #include "app/communication_choice.hpp"
 #include "app/routing_choice.hpp"
+#include "app/transport_choice.hpp"
 #include "calibration/gpu_parameters.hpp"
 #include "sim/run/groups.hpp"
 
@@ -15,7 +16,7 @@ constexpr Duration kIssue = Duration::nanoseconds(300);
 }  // namespace
 
 CollectiveMachine::CollectiveMachine(const HardwareShelf& shelf, const scenario::Loaded& loaded)
-    : hardware_{pick_hardware(shelf.catalogue, loaded)},
+    : hardware_{pick_hardware(shelf, loaded)},
       fabric_{lay_fabric(hardware_, loaded)},
       router_{fabric_},
       gpu_{calibration::make_parameters(hardware_.gpu, pick_profile(shelf, loaded, hardware_.gpu).profile)} {
@@ -32,7 +33,8 @@ CollectiveMachine::CollectiveMachine(const HardwareShelf& shelf, const scenario:
       .forced = forced_choices(communication),
       .communicator_bytes = Bytes{0},
       .communication_launch = launch_,
-      .paths = pick_paths(loaded, fabric_)});
+      .paths = pick_paths(loaded, fabric_),
+      .transports = pick_transports(shelf, loaded, hardware_)});
 }
 
 run::Machine CollectiveMachine::with(const collective::Parameters& parameters) const {

@@ -98,11 +98,29 @@ FlowReport make_report(std::span<const run::FlowSpec> flows, const run::FlowRunR
   return report;
 }
 
+PacketReport make_packet_report(std::string_view transport, std::span<const run::FlowSpec> flows, std::span<const TimePoint> ends) {
+  PacketReport report{.transport = std::string{transport}};
+  std::vector<double> completion;
+  double first = flows.front().start.seconds();
+  double last = 0.0;
+  for (std::size_t f = 0; f < flows.size(); ++f) {
+    completion.push_back(seconds(ends[f]) - flows[f].start.seconds());
+    report.mean_s += completion.back() / static_cast<double>(flows.size());
+    first = std::min(first, flows[f].start.seconds());
+    last = std::max(last, seconds(ends[f]));
+  }
+  std::sort(completion.begin(), completion.end());
+  report.makespan_s = last - first;
+  report.p99_s = nearest_rank(completion, 0.99);
+  return report;
+}
+
 std::string to_text(const FlowReport& report, const Terminal& terminal) {
   std::string text = paint(terminal, Tone::kStrong, report.name) + '\n';
   const auto line = [&](const char* what, const std::string& value) { text += fmt::format("  {:<13} {}\n", what, value); };
   line("fabric", report.fabric);
   if (!report.routing.empty()) line("routing", report.routing);
+  if (!report.transport.empty()) line("transport", report.transport);
   line("flows", fmt::format("{}, {} in all", report.flows, human_bytes(Bytes{static_cast<std::int64_t>(report.bytes)})));
   text += '\n';
   line("makespan", human_seconds(report.makespan_s));
@@ -110,6 +128,17 @@ std::string to_text(const FlowReport& report, const Terminal& terminal) {
                                  human_seconds(report.p99_s)));
   line("throughput", human_bit_rate(Bandwidth::from_si(report.bytes / report.makespan_s)) + " over all flows");
   line("fairness", fmt::format("{:.3f} (Jain's index of the flows' mean rates; 1: all alike)", report.fairness));
+  if (report.packets) {
+    const PacketReport& p = *report.packets;
+    Table beside{{"completion", "fluid", "packets (" + p.transport + ")", "packets / fluid"}};
+    const auto row = [&](const char* what, double fluid, double packets) {
+      beside.add({what, human_seconds(fluid), human_seconds(packets), fmt::format("{:.3f}", packets / fluid)});
+    };
+    row("mean", report.mean_s, p.mean_s);
+    row("99th percentile", report.p99_s, p.p99_s);
+    row("makespan", report.makespan_s, p.makespan_s);
+    text += "\nThe same flows packet by packet\n" + beside.render(terminal, "  ");
+  }
   Table tiers{{"links", "count", "mean use", "most", "imbalance (most / mean)"}};
   for (const TierLoad& tier : report.tiers) {
     tiers.add({fmt::format("{} -> {}", topology::device_kind_name(tier.from), topology::device_kind_name(tier.to)), std::to_string(tier.links),
@@ -124,7 +153,7 @@ std::string to_text(const FlowReport& report, const Terminal& terminal) {
 }
 
 std::string to_json(const FlowReport& report) {
-  nlohmann::ordered_json json{{"name", report.name}, {"fabric", report.fabric}, {"flows", report.flows}, {"bytes", report.bytes},
+  nlohmann::ordered_json json{{"name", report.name}, {"fabric", report.fabric}, {"transport", report.transport}, {"flows", report.flows}, {"bytes", report.bytes},
                               {"makespan_s", report.makespan_s}, {"mean_completion_s", report.mean_s},
                               {"median_completion_s", report.median_s}, {"p99_completion_s", report.p99_s},
                               {"throughput_bytes_per_s", report.bytes / report.makespan_s}, {"fairness", report.fairness}};
@@ -136,6 +165,10 @@ std::string to_json(const FlowReport& report) {
     json["busiest"].push_back({{"name", load.name}, {"bytes", load.bytes}, {"utilisation", load.utilisation}});
   }
   json["events"] = report.events;
+  if (report.packets) {
+    const PacketReport& p = *report.packets;
+    json["packets"] = {{"transport", p.transport}, {"makespan_s", p.makespan_s}, {"mean_completion_s", p.mean_s}, {"p99_completion_s", p.p99_s}};
+  }
   return json_text(json);
 }
 

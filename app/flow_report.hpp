@@ -7,8 +7,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/terminal.hpp"
@@ -33,10 +35,19 @@ struct TierLoad {
   double imbalance = 0.0;       // 0: nothing went there
 };
 
+// The same flows, packet by packet.
+struct PacketReport {
+  std::string transport;
+  double makespan_s = 0.0;
+  double mean_s = 0.0;
+  double p99_s = 0.0;
+};
+
 struct FlowReport {
   std::string name;
   std::string fabric;
   std::string routing;
+  std::string transport;
   std::size_t flows = 0;
   double bytes = 0.0;
   double makespan_s = 0.0;      // from the first start to the last end
@@ -47,10 +58,13 @@ struct FlowReport {
   std::vector<TierLoad> tiers;
   std::vector<LinkLoad> busiest;
   std::uint64_t events = 0;
+  std::optional<PacketReport> packets{};
 };
 
 // Requires: at least one flow.
 FlowReport make_report(std::span<const run::FlowSpec> flows, const run::FlowRunResult& result, const topology::LinkSlots& slots);
+
+PacketReport make_packet_report(std::string_view transport, std::span<const run::FlowSpec> flows, std::span<const TimePoint> ends);
 
 std::string to_text(const FlowReport& report, const Terminal& terminal);
 std::string to_json(const FlowReport& report);

@@ -11,6 +11,7 @@
 #include "app/placed.hpp"
 #include "app/routing_choice.hpp"
 #include "app/setup.hpp"
+#include "app/transport_choice.hpp"
 #include "calibration/gpu_parameters.hpp"
 #include "models/collective/communicator_memory.hpp"
 #include "models/gpu/gpu_model.hpp"
@@ -53,7 +54,8 @@ run::Machine machine_of(const Setup& setup, const topology::Fabric& fabric, cons
           .forced = forced_choices(communication),
           .communicator_bytes = collective::communicator_memory(channels) * communicators_of(setup.plan),
           .communication_launch = model.parameters().host_collective,
-          .paths = setup.paths};
+          .paths = setup.paths,
+          .transports = setup.transports};
 }
 
 // The first worker of each stage, then the rest in rank order.
@@ -118,6 +120,9 @@ Forecast forecast(const Setup& setup, const ForecastOptions& options) {
   f.parameters = static_cast<double>(workload::count_parameters(setup.shape).total);
   f.model_title = fmt::format("{}, {} parameters", setup.shape.name, human_count(f.parameters));
   f.cluster_title = cluster_title(setup, fabric);
+  const bool networked = setup.scenario.cluster.nodes > 1;
+  const bool told = setup.transports.network.copies > 0 || (networked && setup.scenario.cluster.fabric->transport != scenario::Transport{});
+  if (networked && told) f.transport = transport_text(setup.transports, setup.scenario.cluster, setup.hardware);
   f.gpus = setup.plan.world_size();
   f.peak = setup.peak;
   f.device_memory = setup.hardware.gpu.device_memory().value;

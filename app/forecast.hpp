@@ -36,6 +36,7 @@ struct Forecast {
   run::Result result;
   std::string model_title;                 // "llama3-8b, 8.03 B parameters"
   std::string cluster_title;               // "1 x dgx-h100 (8 x NVIDIA H100 SXM5 80 GB)"
+  std::string transport;                   // what the network cards speak; empty: not worth saying
   double parameters = 0.0;                 // of the model
   std::int64_t gpus = 0;
   FlopRate peak;                           // dense, of the training precision, one GPU

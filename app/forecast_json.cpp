@@ -98,6 +98,7 @@ Json forecast_json(const Forecast& forecast) {
   json["host_wait_s"] = exact_seconds(forecast.result.breakdown.host_wait);
   json["memory"] = memory_json(forecast);
   json["busiest_links"] = links_json(forecast);
+  json["socket_core_s"] = exact_seconds(forecast.result.socket_time);
   json["evidence"] = evidence_json(forecast.evidence);
   json["not_determined"] = undetermined(forecast);
   json["notes"] = forecast.notes;

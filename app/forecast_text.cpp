@@ -23,6 +23,11 @@ std::string memory_line(const Forecast& f, const Terminal& terminal) {
   return paint(terminal, f.fits() ? Tone::kPlain : Tone::kBad, f.fits() ? text : text + ": does not fit");
 }
 
+std::string sockets_line(const Forecast& f) {
+  return fmt::format("{:.2f} cores of the busiest CPU socket move network traffic, on average ({} of core time a step)",
+                     f.result.socket_time / f.result.step, human_duration(f.result.socket_time));
+}
+
 std::string parallel_line(const Forecast& f) {
   const scenario::Parallel& p = f.scenario.parallel;
   return fmt::format("tp {} x pp {} x dp {} on {} GPUs, {} sequences a step in micro-batches of {}", p.tp, p.pp, p.dp,
@@ -76,6 +81,7 @@ std::string summary_text(const Forecast& f, const Terminal& terminal) {
   text += line("model", fmt::format("{}, sequence {}", f.model_title, f.scenario.model.sequence));
   text += line("cluster", f.cluster_title);
   if (routing_given(f.scenario.cluster)) text += line("routing", wrap(routing_text(f.scenario.cluster), width, indent));
+  if (!f.transport.empty()) text += line("transport", wrap(f.transport, width, indent));
   text += line("parallel", parallel_line(f));
   text += '\n';
   text += line("step time", paint(terminal, Tone::kStrong, human_duration(f.result.step)));
@@ -86,6 +92,7 @@ std::string summary_text(const Forecast& f, const Terminal& terminal) {
                                           f.tflops_per_gpu(), 100 * f.mfu(), f.plan.work.flops_convention,
                                           f.peak.si() / 1e12));
   text += line("memory", memory_line(f, terminal));
+  if (f.result.socket_time > Duration{}) text += line("sockets", sockets_line(f));
   text += "\nWhere the step goes (worker " + std::to_string(f.result.critical_worker.value()) + ", the last to finish)\n";
   text += breakdown_text(f, terminal);
   text += '\n';

@@ -1,6 +1,7 @@
 #include "app/hardware_shelf.hpp"
 
 #include "app/placed.hpp"
+#include "app/transport_choice.hpp"
 #include "sim/scenario/read.hpp"
 #include "topologies/catalogue.hpp"
 
@@ -11,11 +12,14 @@ topology::Catalogue load_catalogue(const DataFiles& data) {
 
 HardwareShelf load_shelf(const DataFiles& data) {
   return {load_catalogue(data), calibration::read_profiles(data.profiles().string()),
-          calibration::read_network_profiles((data.profiles() / "network").string())};
+          calibration::read_network_profiles((data.profiles() / "network").string()),
+          calibration::read_transport_profiles((data.profiles() / "transport").string())};
 }
 
-topology::ClusterHardware pick_hardware(const topology::Catalogue& catalogue, const scenario::Loaded& loaded) {
-  return placed(loaded.where, [&] { return topology::resolve_cluster(catalogue, loaded.scenario.cluster); });
+topology::ClusterHardware pick_hardware(const HardwareShelf& shelf, const scenario::Loaded& loaded) {
+  topology::ClusterHardware hardware = placed(loaded.where, [&] { return topology::resolve_cluster(shelf.catalogue, loaded.scenario.cluster); });
+  apply_transport(shelf, loaded, hardware);
+  return hardware;
 }
 
 calibration::ChosenProfile pick_profile(const HardwareShelf& shelf, const scenario::Loaded& loaded,
@@ -31,11 +35,17 @@ topology::Fabric lay_fabric(const topology::ClusterHardware& hardware, const sce
 collective::Parameters pick_collectives(const HardwareShelf& shelf, const topology::ClusterHardware& hardware,
                                         const calibration::ChosenProfile& profile) {
   const auto& local = profile.profile.collectives;
+  // A card's profile was measured with the card's own transport.
+  const auto listed = shelf.catalogue.nics.find(hardware.nic.name);
+  const bool as_listed = listed == shelf.catalogue.nics.end() || listed->second.transport == hardware.nic.transport;
+  const calibration::NetworkCollectives* network = nullptr;
   std::vector<calibration::NetworkCollectives> own;
   if (profile.profile.network_collectives) own.push_back(*profile.profile.network_collectives);
-  const calibration::NetworkCollectives* network = calibration::find_network_profile(own, hardware.nic.name, hardware.node.name);
-  if (network == nullptr) network = calibration::find_network_profile(shelf.networks, hardware.nic.name, hardware.node.name);
-  return calibration::collective_parameters(hardware.gpu, local ? &*local : nullptr, network);
+  if (as_listed) network = calibration::find_network_profile(own, hardware.nic.name, hardware.node.name);
+  if (as_listed && network == nullptr) network = calibration::find_network_profile(shelf.networks, hardware.nic.name, hardware.node.name);
+  collective::Parameters parameters = calibration::collective_parameters(hardware.gpu, local ? &*local : nullptr, network);
+  if (network == nullptr) parameters.network.latency_s = step_latency(shelf, hardware.nic).seconds();
+  return parameters;
 }
 
 }  // namespace stepcast::app

@@ -6,6 +6,7 @@
 
 #include "app/data_files.hpp"
 #include "calibration/profile.hpp"
+#include "calibration/transport_profile.hpp"
 #include "sim/scenario/load.hpp"
 #include "topologies/generate.hpp"
 #include "topologies/hardware.hpp"
@@ -16,11 +17,13 @@ struct HardwareShelf {
   topology::Catalogue catalogue;
   std::vector<calibration::Profile> profiles;
   std::vector<calibration::NetworkCollectives> networks;
+  std::vector<calibration::TransportProfile> transports;
 };
 topology::Catalogue load_catalogue(const DataFiles& data);
 HardwareShelf load_shelf(const DataFiles& data);
 
-topology::ClusterHardware pick_hardware(const topology::Catalogue& catalogue, const scenario::Loaded& loaded);
+// The cluster's hardware, its network cards speaking what the scenario says (transport_choice.hpp).
+topology::ClusterHardware pick_hardware(const HardwareShelf& shelf, const scenario::Loaded& loaded);
 
 // The cluster's fabric; what the generator refuses is reported at the scenario's keys.
 topology::Fabric lay_fabric(const topology::ClusterHardware& hardware, const scenario::Loaded& loaded);

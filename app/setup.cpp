@@ -7,6 +7,7 @@
 
 #include "app/model_choice.hpp"
 #include "app/routing_choice.hpp"
+#include "app/transport_choice.hpp"
 #include "models/parallel/planner.hpp"
 #include "sim/base/check.hpp"
 #include "sim/base/diagnostic.hpp"
@@ -53,13 +54,14 @@ void check_plan(const plan::Plan& plan) {
 Setup prepare(const HardwareShelf& shelf, const scenario::Loaded& loaded) {
   Setup setup;
   setup.scenario = loaded.scenario;
-  setup.hardware = pick_hardware(shelf.catalogue, loaded);
+  setup.hardware = pick_hardware(shelf, loaded);
   setup.profile = pick_profile(shelf, loaded, setup.hardware.gpu);
   setup.collectives = pick_collectives(shelf, setup.hardware, setup.profile);
   setup.shape = pick_model(loaded);
   check_workers(loaded, setup.hardware);
   setup.fabric = lay_fabric(setup.hardware, loaded);
   setup.paths = pick_paths(loaded, setup.fabric);
+  setup.transports = pick_transports(shelf, loaded, setup.hardware);
   setup.where = loaded.where;
   setup.matrix_dtype = matrix_dtype(loaded.scenario.training);
   setup.peak = peak_of(loaded, setup.hardware.gpu, setup.matrix_dtype);

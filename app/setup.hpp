@@ -7,6 +7,7 @@
 
 #include "app/forecast.hpp"
 #include "app/hardware_shelf.hpp"
+#include "models/network/transport_cost.hpp"
 #include "models/workload/model_shape.hpp"
 #include "sim/run/path_rules.hpp"
 #include "sim/plan/plan.hpp"
@@ -21,6 +22,7 @@ struct Setup {
   topology::ClusterHardware hardware;
   topology::Fabric fabric;
   run::PathRules paths;
+  network::TransportCosts transports;
   scenario::Positions where;                      // of the scenario's keys
   calibration::ChosenProfile profile;
   collective::Parameters collectives;

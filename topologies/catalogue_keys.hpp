@@ -9,8 +9,8 @@
 
 namespace stepcast::topology {
 
-constexpr std::array<std::pair<const char*, Transport>, 3> enum_words(Transport) {
-  return {{{"infiniband", Transport::kInfiniBand}, {"roce", Transport::kRoce}, {"tcp", Transport::kTcp}}};
+constexpr std::array<std::pair<const char*, Transport>, 4> enum_words(Transport) {
+  return {{{"infiniband", Transport::kInfiniBand}, {"roce", Transport::kRoce}, {"tcp", Transport::kTcp}, {"uec", Transport::kUec}}};
 }
 constexpr std::array<std::pair<const char*, Interconnect>, 3> enum_words(Interconnect) {
   return {{{"nvswitch", Interconnect::kNvswitch}, {"nvlink-mesh", Interconnect::kNvlinkMesh}, {"pcie", Interconnect::kPcie}}};

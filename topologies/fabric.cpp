@@ -26,6 +26,7 @@ std::string_view device_kind_name(DeviceKind kind) {
     case DeviceKind::kPcieSwitch: return "pcie-switch";
     case DeviceKind::kRootComplex: return "root-complex";
     case DeviceKind::kHostMemory: return "host-memory";
+    case DeviceKind::kCpu: return "cpu";
     case DeviceKind::kNic: return "nic";
     case DeviceKind::kCable: return "cable";
     case DeviceKind::kLeaf: return "leaf";
@@ -42,6 +43,7 @@ std::string_view link_kind_name(LinkKind kind) {
     case LinkKind::kC2c: return "c2c";
     case LinkKind::kSocket: return "socket";
     case LinkKind::kMemory: return "memory";
+    case LinkKind::kCpu: return "cpu";
     case LinkKind::kNetwork: return "network";
   }
   return "link";

@@ -15,7 +15,7 @@
 namespace stepcast::topology {
 
 enum class DeviceKind : std::uint8_t {
-  kGpu, kNvswitch, kPcieSwitch, kRootComplex, kHostMemory, kNic, kCable, kLeaf, kSpine, kCore
+  kGpu, kNvswitch, kPcieSwitch, kRootComplex, kHostMemory, kCpu, kNic, kCable, kLeaf, kSpine, kCore
 };
 
 struct Device {
@@ -25,7 +25,7 @@ struct Device {
   std::uint32_t index = 0;       // among its kind in its node (or in the fabric)
 };
 
-enum class LinkKind : std::uint8_t { kNvlink, kPcie, kC2c, kSocket, kMemory, kNetwork };
+enum class LinkKind : std::uint8_t { kNvlink, kPcie, kC2c, kSocket, kMemory, kCpu, kNetwork };
 
 struct Link {
   DeviceId from;
@@ -55,6 +55,7 @@ struct HostShape {
   std::vector<std::uint32_t> memory_of_gpu;      // the host memory on the GPU's socket
   std::vector<std::uint32_t> to_domain;          // bundles GPU -> NVSwitch of a domain of several hosts, by local GPU; else none
   std::vector<std::uint32_t> from_domain;        // and back
+  std::vector<std::uint32_t> cpu_of_gpu;         // the cores there, where they move what the network carries (TCP); else none
   std::vector<std::vector<std::uint32_t>> nics_of_gpu;       // local NICs nearest to the GPU, in order
   std::vector<std::optional<std::uint32_t>> gpu_of_nic;      // local GPU beside the NIC, if used
 };

@@ -201,7 +201,7 @@ Fabric build_fabric(const ClusterHardware& hardware, const scenario::Cluster& cl
                                        hardware.nvlink_domain, hardware.node.name, own_domain));
   }
   fabric.peer_through_host = !hardware.node.peer_to_peer;
-  fabric.network_through_host = !hardware.node.peer_to_peer || hardware.nic.transport == Transport::kTcp;
+  fabric.network_through_host = !hardware.node.peer_to_peer || !hardware.gpudirect || hardware.nic.transport == Transport::kTcp;
   const std::uint32_t planes = nodes > 1 && plan ? plan->planes : 1;
   add_hosts(fabric, hardware, nodes, nics, planes);
   if (options.network) {

@@ -19,6 +19,8 @@
 // Tests    unit/topology_generate_test, property/topology_property_test
 #pragma once
 
+#include <optional>
+
 #include "sim/scenario/scenario.hpp"
 #include "topologies/fabric.hpp"
 #include "topologies/hardware.hpp"
@@ -32,6 +34,8 @@ struct ClusterHardware {
   Nic nic;
   std::int64_t gpus_per_node = 0;  // used, at most node.gpus
   std::int64_t nvlink_domain = 1;  // nodes on one NVSwitch fabric
+  bool gpudirect = true;           // network cards reach GPU memory
+  std::optional<Bandwidth> socket_rate{};  // payload that the node's cores move through sockets, both ways together; none: they do not have to
 };
 
 // Throws UserError naming the key for impossible options (unknown preset, no fabric for several nodes, ...).

@@ -60,7 +60,7 @@ struct Gpu {
   [[nodiscard]] const Figure<Bytes>& device_memory() const { return usable_memory ? *usable_memory : memory; }
 };
 
-enum class Transport : std::uint8_t { kInfiniBand, kRoce, kTcp };
+enum class Transport : std::uint8_t { kInfiniBand, kRoce, kTcp, kUec };
 
 struct Nic {
   std::string name;                        // ib-ndr-400, roce-100, eth-10

@@ -141,11 +141,21 @@ struct HostBuilder {
     }
   }
 
+  // Data that go through sockets pass the cores: read from memory, written back.
+  void cores() {
+    if (!hardware.socket_rate || nics == 0) return;
+    const LinkSpec moves{LinkKind::kCpu, *hardware.socket_rate / static_cast<double>(sockets), 1.0, Duration{}};
+    const std::vector<DeviceId> cpus = row(DeviceKind::kCpu, "cpu", sockets);
+    for (std::uint32_t s = 0; s < sockets; ++s) build.duplex(roots[s], cpus[s], moves);
+    for (std::uint32_t g = 0; g < gpus; ++g) fabric.host.cpu_of_gpu.push_back(cpus[socket_of(g)].value());
+  }
+
   void run() {
     gpu_devices = row(DeviceKind::kGpu, "gpu", gpus);
     scale_up();
     pcie_and_memory();
     nics_beside_gpus();
+    cores();
     HostShape& host = fabric.host;
     host.physical_gpus = physical;
     for (std::uint32_t g = 0; g < gpus; ++g) {

@@ -36,6 +36,10 @@ const Link& LinkSlots::link(std::uint32_t slot) const {
   return fabric_.links[first.index()];
 }
 
+std::size_t LinkSlots::links(std::uint32_t slot) const {
+  return slot < fabric_.bundles.size() ? fabric_.bundles[slot].links.size() : 1;
+}
+
 std::pair<DeviceKind, DeviceKind> LinkSlots::kinds(std::uint32_t slot) const {
   const Link& of = link(slot);
   return {fabric_.devices[of.from.index()].kind, fabric_.devices[of.to.index()].kind};

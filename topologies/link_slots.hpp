@@ -24,6 +24,8 @@ class LinkSlots {
   [[nodiscard]] std::uint32_t of(LinkId link) const;
   // The slot's link, or the first of its bundle.
   [[nodiscard]] const Link& link(std::uint32_t slot) const;
+  // Of the slot: 1, or those of its bundle.
+  [[nodiscard]] std::size_t links(std::uint32_t slot) const;
   // Of the devices it leads from and to.
   [[nodiscard]] std::pair<DeviceKind, DeviceKind> kinds(std::uint32_t slot) const;
   // False for the bundles whose links have slots of their own.

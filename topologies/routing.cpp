@@ -83,6 +83,15 @@ struct Router::Impl {
     return chain(search(from, memory, LinkSet::kNotNvlink), search(memory, to, LinkSet::kNotNvlink));
   }
 
+  // Between a GPU and a NIC: copied through host memory where they do not reach each other, and by the cores if sockets do it.
+  [[nodiscard]] std::optional<Leg> network(std::uint32_t from, std::uint32_t to, std::uint32_t gpu) const {
+    const std::uint32_t memory = fabric.host.memory_of_gpu[gpu];
+    if (fabric.host.cpu_of_gpu.empty()) return pcie(from, to, memory, fabric.network_through_host);
+    const std::uint32_t cpu = fabric.host.cpu_of_gpu[gpu];
+    const auto leg = [&](std::uint32_t a, std::uint32_t b) { return search(a, b, LinkSet::kNotNvlink); };
+    return chain(chain(leg(from, memory), leg(memory, cpu)), chain(leg(cpu, memory), leg(memory, to)));
+  }
+
   void prepare_host() {
     const HostShape& host = fabric.host;
     between.assign(gpus, std::vector<std::optional<Leg>>(gpus));
@@ -104,8 +113,8 @@ struct Router::Impl {
     out.assign(gpus, std::vector<std::optional<Leg>>(nics));
     in.assign(nics, std::vector<std::optional<Leg>>(gpus));
     const bool bounce = fabric.network_through_host;
-    const auto direct_out = [&](std::uint32_t g, std::uint32_t j) { return pcie(host.gpus[g], host.nics[j], host.memory_of_gpu[g], bounce); };
-    const auto direct_in = [&](std::uint32_t j, std::uint32_t g) { return pcie(host.nics[j], host.gpus[g], host.memory_of_gpu[g], bounce); };
+    const auto direct_out = [&](std::uint32_t g, std::uint32_t j) { return network(host.gpus[g], host.nics[j], g); };
+    const auto direct_in = [&](std::uint32_t j, std::uint32_t g) { return network(host.nics[j], host.gpus[g], g); };
     for (std::uint32_t g = 0; g < gpus; ++g) {
       for (std::uint32_t j = 0; j < nics; ++j) {
         const std::vector<std::uint32_t>& own = host.nics_of_gpu[g];

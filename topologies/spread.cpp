@@ -16,6 +16,7 @@ bool forwards(DeviceKind kind, LinkSet allowed) {
   switch (kind) {
     case DeviceKind::kGpu: return allowed == LinkSet::kNvlinkOnly;
     case DeviceKind::kHostMemory:
+    case DeviceKind::kCpu:
     case DeviceKind::kNic: return false;
     default: return true;
   }

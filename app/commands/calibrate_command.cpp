@@ -38,7 +38,7 @@ void write_profile(const std::string& path, const calibration::Profile& profile)
 }
 
 FitTarget target_of(const HardwareShelf& shelf, const scenario::Loaded& loaded) {
-  const topology::ClusterHardware hardware = pick_hardware(shelf.catalogue, loaded);
+  const topology::ClusterHardware hardware = pick_hardware(shelf, loaded);
   return {pick_profile(shelf, loaded, hardware.gpu).profile, hardware.nic.name, hardware.node.name};
 }
 

@@ -12,8 +12,10 @@
 #include "app/flow_report.hpp"
 #include "app/hardware_shelf.hpp"
 #include "app/load_picture.hpp"
+#include "app/packet_run.hpp"
 #include "app/replay.hpp"
 #include "app/routing_choice.hpp"
+#include "app/transport_choice.hpp"
 #include "app/traffic_file.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
@@ -111,17 +113,26 @@ void refuse_endless(const TrafficFile& file, const std::vector<run::FlowSpec>& f
 // Flows on the cluster of a file, by its routing.
 Status run_traffic(const Invocation& invocation, Session& session) {
   const TrafficFile file = load_traffic_file(invocation.operands[0], invocation.list("set"));
-  const topology::ClusterHardware hardware = pick_hardware(load_catalogue(session.data), file.loaded);
+  const HardwareShelf shelf = load_shelf(session.data);
+  const topology::ClusterHardware hardware = pick_hardware(shelf, file.loaded);
+  const network::TransportCosts transports = pick_transports(shelf, file.loaded, hardware);
   const topology::Fabric fabric = lay_fabric(hardware, file.loaded);
   const std::vector<run::FlowSpec> flows = flows_of(file, static_cast<std::uint32_t>(fabric.gpus.size()));
   refuse_endless(file, flows, fabric);
   const run::PathRules rules = pick_paths(file.loaded, fabric);
   run::LinkPaths paths{fabric, rules};
-  const run::FlowRunResult result = run::run_flows(topology::Router{fabric}, paths, flows);
+  const run::FlowRunResult result = run::run_flows(topology::Router{fabric}, paths, flows, transports);
   FlowReport report = make_report(flows, result, paths.slots());
   report.name = file.loaded.scenario.name;
   report.fabric = fabric.name;
   report.routing = routing_text(file.loaded.scenario.cluster);
+  if (file.loaded.scenario.cluster.nodes > 1) report.transport = transport_text(transports, file.loaded.scenario.cluster, hardware);
+  if (invocation.has("transport") && !invocation.has("plain")) {
+    const network::TransportModel& model = chosen_transport(invocation);
+    const network::RunOptions options{.seed = static_cast<std::uint64_t>(invocation.integer("seed").value_or(1)),
+                                      .quantum = static_cast<std::uint32_t>(count(invocation, "quantum", 1, kMostQuantum))};
+    report.packets = make_packet_report(model.name, flows, run_packets(fabric, rules, flows, transports, model, options));
+  }
   write_json(invocation, to_json(report));
   if (const auto csv = invocation.text("csv")) write_file(*csv, to_csv(flows, result));
   if (const auto svg = invocation.text("svg")) write_file(*svg, draw_loads(report.name, paths.slots(), result.carried, report.makespan_s));
@@ -146,7 +157,7 @@ Command network_command() {
           .summary = "collectives, flows or recorded flows alone on a fabric",
           .operands = {.usage = "[FILE.yaml]", .min = 0, .max = 1},
           .details = "--collective times one on the cluster of FILE (a scenario, or a file with only a cluster: section) size by size and "
-                     "prints nccl-tests' own table. Without, FILE has a cluster: section as a scenario has, and the flows in traffic:. "
+                     "prints nccl-tests' own table. Without, FILE has a cluster: section as a scenario has, and the flows in traffic:; with --transport they also run packet by packet. "
                      "--replay replays flows of a packet-level recording on the paths that they took and prints mean, p99 and makespan, "
                      "simulated and recorded, and the error of single flows.",
           .options = network_options(),

@@ -86,7 +86,7 @@ nlohmann::ordered_json to_json(const topology::Fabric& fabric, const topology::R
 
 Status run_topology(const Invocation& invocation, Session& session) {
   const scenario::Loaded loaded = load_cluster(invocation.operands[0], invocation.list("set"));
-  const topology::ClusterHardware hardware = pick_hardware(load_catalogue(session.data), loaded);
+  const topology::ClusterHardware hardware = pick_hardware(load_shelf(session.data), loaded);
   const topology::Fabric fabric = lay_fabric(hardware, loaded);
   const topology::Router router{fabric};
   pick_paths(loaded, fabric);  // names of failures are checked

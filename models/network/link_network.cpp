@@ -1,6 +1,7 @@
 #include "models/network/link_network.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "sim/base/check.hpp"
@@ -10,16 +11,31 @@ namespace {
 
 enum Event : std::uint32_t { kSolve, kEnd };
 
-}  // namespace
+constexpr double kSource = 0x1.0p20;  // whole numbers, so that what leaves takes away what it brought
 
-LinkNetwork::LinkNetwork(engine::Engine& engine, FlowListener& listener, std::span<const double> capacities)
-    : engine_{engine}, listener_{listener} {
-  for (const double capacity : capacities) solver_.add_link(capacity);
+std::vector<std::int64_t> whole(const std::vector<double>& sources) {
+  std::vector<std::int64_t> units;
+  for (const double part : sources) units.push_back(std::llround(part * kSource));
+  return units;
 }
 
-RouteId LinkNetwork::add_route(std::vector<flow::Use> uses) {
+}  // namespace
+
+LinkNetwork::LinkNetwork(engine::Engine& engine, FlowListener& listener, std::span<const double> capacities, const Congestion& congestion)
+    : engine_{engine}, listener_{listener}, congestion_{congestion} {
+  for (const double capacity : capacities) add_link(capacity);
+}
+
+flow::LinkIndex LinkNetwork::add_link(double capacity) {
+  intact_.push_back(capacity);
+  sources_.push_back(0);
+  return solver_.add_link(capacity);
+}
+
+RouteId LinkNetwork::add_route(std::vector<flow::Use> uses, std::vector<double> sources) {
   SIM_CHECK(!uses.empty());
-  routes_.push_back({std::move(uses), 0.0, 0});
+  SIM_CHECK(sources.size() <= uses.size(), sources.size(), uses.size());
+  routes_.push_back({std::move(uses), 0.0, 0, whole(sources)});
   return RouteId{routes_.size() - 1};
 }
 
@@ -35,10 +51,27 @@ void LinkNetwork::insert(const Flow& flow) {
   if (index.index() >= flows_.size()) flows_.resize(index.index() + 1);
   flows_[index.index()] = flow;
   flows_[index.index()].alive = true;
+  count_sources(routes_[flow.route.index()], 1);
   mark_dirty();
 }
 
-void LinkNetwork::move_route(RouteId id, std::vector<flow::Use> uses) {
+void LinkNetwork::count_sources(const Route& route, std::int64_t sign) {
+  if (congestion_.ideal()) return;
+  for (std::size_t u = 0; u < route.sources.size(); ++u) {
+    if (route.sources[u] == 0) continue;
+    sources_[route.uses[u].link.index()] += sign * route.sources[u];
+    recount_.push_back(route.uses[u].link);
+  }
+}
+
+void LinkNetwork::congest() {
+  for (const flow::LinkIndex link : recount_) {
+    solver_.set_capacity(link, intact_[link.index()] * congestion_.eta(static_cast<double>(sources_[link.index()]) / kSource));
+  }
+  recount_.clear();
+}
+
+void LinkNetwork::move_route(RouteId id, std::vector<flow::Use> uses, std::vector<double> sources) {
   SIM_CHECK(!uses.empty());
   Route& route = routes_[id.index()];
   const auto same = [](const flow::Use& a, const flow::Use& b) { return a.link == b.link && a.coefficient == b.coefficient; };
@@ -52,6 +85,7 @@ void LinkNetwork::move_route(RouteId id, std::vector<flow::Use> uses) {
     flow.bytes = flow.left;
     engine_.cancel(flow.end);
     solver_.remove_flow(flow::FlowIndex{f});
+    count_sources(route, -1);
     flow.alive = false;
     moving.push_back(flow);
   }
@@ -61,6 +95,7 @@ void LinkNetwork::move_route(RouteId id, std::vector<flow::Use> uses) {
     route.carried = 0.0;
   }
   route.uses = std::move(uses);
+  route.sources = whole(sources);
   for (Flow& flow : moving) {
     flow.rate = 0.0;
     insert(flow);
@@ -68,7 +103,9 @@ void LinkNetwork::move_route(RouteId id, std::vector<flow::Use> uses) {
 }
 
 void LinkNetwork::set_capacity(flow::LinkIndex link, double bytes_per_s) {
+  intact_[link.index()] = bytes_per_s;
   solver_.set_capacity(link, bytes_per_s);
+  if (!congestion_.ideal()) recount_.push_back(link);
   mark_dirty();
 }
 
@@ -100,6 +137,7 @@ void LinkNetwork::mark_dirty() {
 
 void LinkNetwork::solve() {
   dirty_ = false;
+  congest();
   const TimePoint now = engine_.now();
   for (const flow::FlowIndex index : solver_.solve()) {
     Flow& flow = flows_[index.index()];
@@ -123,6 +161,7 @@ void LinkNetwork::finish(flow::FlowIndex index) {
   route.carried += flow.bytes;
   --route.active;
   solver_.remove_flow(index);
+  count_sources(route, -1);
   flows_[index.index()].alive = false;
   mark_dirty();
   listener_.on_flow_done(flow.tag);

@@ -3,7 +3,9 @@
 // Model    A flow has work W [B] and uses links with coefficients; all flows share by max-min fairness
 //          (sim/flow), so rates change only when a flow starts or ends. Between changes the work left
 //          falls linearly; the end is scheduled exactly and moved when the rate moves.
-//          Starts and ends of one instant are collected and solved once, in Phase::kSolve.
+//          Starts and ends of one instant are collected and solved once, in Phase::kSolve. Where congestion control is
+//          not ideal, the links that they use first get the capacity for the sources that are then under way
+//          (congestion.hpp); this is the only time at which it is evaluated.
 // Source   fluid max-min sharing: Bertsekas and Gallager, Data Networks (1992), section 6.5.2
 // Valid    transfers long against the round-trip time; latency is the caller's to add
 // Ignores  slow start, congestion-control convergence, packet headers (in the link's efficiency)
@@ -17,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "models/network/congestion.hpp"
 #include "sim/base/ids.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/flow/solver.hpp"
@@ -35,15 +38,18 @@ class FlowListener {
 class LinkNetwork final : public engine::EventTarget {
  public:
   // Capacities in B/s, all positive; link i of the solver is index i.
-  LinkNetwork(engine::Engine& engine, FlowListener& listener, std::span<const double> capacities);
+  LinkNetwork(engine::Engine& engine, FlowListener& listener, std::span<const double> capacities, const Congestion& congestion = {});
 
-  RouteId add_route(std::vector<flow::Use> uses);
+  // One more, after those there are.
+  flow::LinkIndex add_link(double capacity);
+  // `sources`, by use: how many sources a flow of the route brings to the link; where it ends: none.
+  RouteId add_route(std::vector<flow::Use> uses, std::vector<double> sources = {});
 
   // Starts to move `bytes` along the route now. Requires: bytes > 0, the route uses a link.
   void start(RouteId route, double bytes, std::optional<double> rate_cap, std::uint64_t tag);
 
   // Puts the route, and what is under way on it, on other links from now on.
-  void move_route(RouteId route, std::vector<flow::Use> uses);
+  void move_route(RouteId route, std::vector<flow::Use> uses, std::vector<double> sources = {});
   [[nodiscard]] bool busy(RouteId route) const { return routes_[route.index()].active > 0; }
   // Flows on the link must keep a rate above 0: move their routes at the same instant.
   void set_capacity(flow::LinkIndex link, double bytes_per_s);
@@ -78,6 +84,7 @@ class LinkNetwork final : public engine::EventTarget {
     std::vector<flow::Use> uses;
     double carried = 0.0;  // [B] of work finished on these links
     std::uint32_t active = 0;  // flows under way
+    std::vector<std::int64_t> sources;  // by use, in units of kSource
   };
 
   void mark_dirty();
@@ -86,6 +93,8 @@ class LinkNetwork final : public engine::EventTarget {
   void insert(const Flow& flow);
   void settle(Flow& flow);
   void add_carried(const Route& route, std::vector<double>& by_link) const;
+  void count_sources(const Route& route, std::int64_t sign);
+  void congest();
 
   engine::Engine& engine_;
   FlowListener& listener_;
@@ -95,6 +104,10 @@ class LinkNetwork final : public engine::EventTarget {
   std::vector<double> carried_before_;  // [B] by link, by routes before they moved; empty until one does
   std::vector<std::pair<flow::LinkIndex, std::vector<Sample>>> watched_;
   bool dirty_ = false;
+  Congestion congestion_;
+  std::vector<double> intact_;            // [B/s] by link: capacity for one source
+  std::vector<std::int64_t> sources_;     // by link, under way, in units of kSource
+  std::vector<flow::LinkIndex> recount_;  // links whose sources have changed since the last solve
 };
 
 }  // namespace stepcast::network

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/run/transport_use.hpp"
+
 namespace stepcast::run {
 
 CallTable::CallTable(const Machine& machine, const CompiledPlan& compiled, const GroupTable& groups, LinkPaths& paths)
@@ -10,8 +12,13 @@ CallTable::CallTable(const Machine& machine, const CompiledPlan& compiled, const
 const collective::IdleRate& CallTable::idle(std::uint32_t communicator, const Way& way) {
   collective::IdleRate& rate = rates_[{communicator, way.volumes}][static_cast<std::size_t>(way.algorithm)];
   if (rate.whole <= 0.0) {
-    rate = idle_rate(groups_.edges(communicator, way), machine_.fabric, way.algorithm,
-                     owner_of_collective(communicator, way.algorithm), uses_, paths_);
+    const std::vector<collective::Edge> edges = groups_.edges(communicator, way);
+    rate = idle_rate(edges, machine_.fabric, way.algorithm, owner_of_collective(communicator, way.algorithm), uses_, paths_);
+    const ThreadUse threads = thread_use(edges, way.algorithm, machine_.fabric, machine_.transports);
+    if (threads.coefficient > 0.0) {
+      rate.whole = std::min(rate.whole, threads.rate / threads.coefficient);
+      rate.network = std::min(rate.network, threads.rate / threads.coefficient);
+    }
   }
   return rate;
 }

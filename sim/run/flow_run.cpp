@@ -6,6 +6,7 @@
 #include "sim/base/check.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/run/traffic.hpp"
+#include "sim/run/transport_use.hpp"
 
 namespace stepcast::run {
 namespace {
@@ -20,12 +21,14 @@ std::vector<double> capacities_of(const LinkPaths& paths) {
 
 class FlowRun final : public engine::EventTarget, public network::FlowListener {
  public:
-  FlowRun(const topology::Router& router, LinkPaths& paths, std::span<const FlowSpec> flows)
-      : paths_{paths}, flows_{flows}, builder_{router, paths}, network_{engine_, *this, capacities_of(paths)}, under_way_(flows.size()) {
+  FlowRun(const topology::Router& router, LinkPaths& paths, std::span<const FlowSpec> flows, const network::TransportCosts& transports)
+      : paths_{paths}, flows_{flows}, builder_{router, paths}, network_{engine_, *this, capacities_of(paths), transports.network.congestion}, under_way_(flows.size()) {
     result_.end.resize(flows.size());
     for (std::uint32_t f = 0; f < flows.size(); ++f) {
-      const Duration latency = router.path(flows[f].from, flows[f].to).latency;
-      engine_.at(TimePoint::at(flows[f].start + latency), engine::Phase::kDispatch, *this, kBegin, f);
+      const collective::Edge edge{flows[f].from, flows[f].to, 1.0};
+      const MessageCost cost{paths.fabric(), router, transports, {&edge, 1}};
+      caps_.push_back(cost.rate_cap());
+      engine_.at(TimePoint::at(flows[f].start + cost.latency(flows[f].bytes)), engine::Phase::kDispatch, *this, kBegin, f);
     }
     const std::vector<topology::LinkChange>& changes = paths.rules().changes;
     for (std::uint32_t c = 0; c < changes.size(); ++c) {
@@ -61,23 +64,30 @@ class FlowRun final : public engine::EventTarget, public network::FlowListener {
     LinkPaths::Placed placed;
   };
 
+  struct Links {
+    std::vector<flow::Use> uses;
+    std::vector<double> sources;
+  };
+
   // The links of the flow's connection, and what it puts on them for those that follow the load.
-  std::vector<flow::Use> uses_of(std::uint32_t f, LinkPaths::Placed& placed) {
+  Links links_of(std::uint32_t f, LinkPaths::Placed& placed) {
     const collective::Edge edge{flows_[f].from, flows_[f].to, 1.0};
     const auto message = paths_.rules().message.count();
     const auto messages = static_cast<std::uint64_t>((flows_[f].bytes.count() + message - 1) / message);
-    std::vector<flow::Use> uses;
+    Links links;
     for (const BundleUse& use : builder_.build({&edge, 1}, TrafficOwner{f}, messages)) {
-      uses.push_back({flow::LinkIndex{use.bundle}, use.coefficient});
+      links.uses.push_back({flow::LinkIndex{use.bundle}, use.coefficient});
+      links.sources.push_back(use.sources);
     }
     placed = paths_.take_placed();
-    return uses;
+    return links;
   }
 
   void begin(std::uint32_t f) {
     UnderWay& flow = under_way_[f].emplace();
-    flow.route = network_.add_route(uses_of(f, flow.placed));
-    network_.start(flow.route, flows_[f].bytes.si(), std::nullopt, f);
+    Links links = links_of(f, flow.placed);
+    flow.route = network_.add_route(std::move(links.uses), std::move(links.sources));
+    network_.start(flow.route, flows_[f].bytes.si(), caps_[f], f);
   }
 
   void change(std::uint32_t index) {
@@ -87,7 +97,8 @@ class FlowRun final : public engine::EventTarget, public network::FlowListener {
     for (std::uint32_t f = 0; f < under_way_.size(); ++f) {
       if (!under_way_[f]) continue;
       paths_.release(under_way_[f]->placed);
-      network_.move_route(under_way_[f]->route, uses_of(f, under_way_[f]->placed));
+      Links links = links_of(f, under_way_[f]->placed);
+      network_.move_route(under_way_[f]->route, std::move(links.uses), std::move(links.sources));
     }
   }
 
@@ -97,13 +108,14 @@ class FlowRun final : public engine::EventTarget, public network::FlowListener {
   engine::Engine engine_;
   network::LinkNetwork network_;
   std::vector<std::optional<UnderWay>> under_way_;
+  std::vector<std::optional<double>> caps_;  // [B/s] by flow
   FlowRunResult result_;
 };
 
 }  // namespace
 
-FlowRunResult run_flows(const topology::Router& router, LinkPaths& paths, std::span<const FlowSpec> flows) {
-  return FlowRun{router, paths, flows}.run();
+FlowRunResult run_flows(const topology::Router& router, LinkPaths& paths, std::span<const FlowSpec> flows, const network::TransportCosts& transports) {
+  return FlowRun{router, paths, flows, transports}.run();
 }
 
 }  // namespace stepcast::run

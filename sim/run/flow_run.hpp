@@ -1,10 +1,11 @@
 // sim/run/flow_run.hpp — flows between GPUs alone on a fabric, from first byte sent to last received.
 //
-// Model    A flow begins to move one path latency after its start, over the path that its connection is
-//          given then (link_paths.hpp), and shares links by max-min fairness until all bytes are over.
+// Model    A flow begins to move one path latency, and what its transport costs a message (transport_use.hpp), after its
+//          start, over the path that its connection is given then (link_paths.hpp), and shares links by max-min
+//          fairness until all bytes are over; over sockets it moves no faster than one connection.
 //          A link that changes under way moves what crosses it to the paths that are left.
 // Valid    transfers long against the round-trip time
-// Ignores  per-message costs and the transport's own behaviour under contention (models/network/transport)
+// Ignores  the transport's own behaviour under contention (models/network/transport)
 // Cost     O(hops) a flow, and one incremental solve for each instant with a change
 // Tests    unit/flow_run_test
 #pragma once
@@ -13,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "models/network/transport_cost.hpp"
 #include "sim/run/link_paths.hpp"
 #include "topologies/routing.hpp"
 
@@ -31,6 +33,7 @@ struct FlowRunResult {
   std::uint64_t events = 0;
 };
 
-FlowRunResult run_flows(const topology::Router& router, LinkPaths& paths, std::span<const FlowSpec> flows);
+FlowRunResult run_flows(const topology::Router& router, LinkPaths& paths, std::span<const FlowSpec> flows,
+                        const network::TransportCosts& transports = {});
 
 }  // namespace stepcast::run

@@ -24,13 +24,6 @@ std::vector<double> link_capacities(const LinkPaths& paths, const FoldedLinks* f
   return capacities;
 }
 
-std::vector<flow::Use> to_links(std::span<const BundleUse> uses) {
-  std::vector<flow::Use> links;
-  links.reserve(uses.size());
-  for (const BundleUse& use : uses) links.push_back({flow::LinkIndex{use.bundle}, use.coefficient});
-  return links;
-}
-
 // Round-robin over q QPs: beyond this many messages a QP the shares differ by less than 1 in 64 of each.
 constexpr double kManyMessages = 64;
 
@@ -46,10 +39,11 @@ Interpreter::Interpreter(const plan::Plan& plan, const Machine& machine, const C
       paths_{paths},
       folded_{folded},
       recorder_{recorder},
-      network_{engine_, *this, link_capacities(paths, folded)},
+      network_{engine_, *this, link_capacities(paths, folded), machine.transports.network.congestion},
       uses_{machine.router, paths},
       expected_(groups.size(), 0),
-      open_meetings_(groups.size()) {
+      open_meetings_(groups.size()),
+      fabric_links_{folded != nullptr ? folded->bundle.size() : paths.slots().size()} {
   if (folded_ != nullptr) {
     for (std::int32_t stage = 0; stage < plan_.degrees[plan::Axis::kPipeline]; ++stage) {
       plan::PerAxis coordinates{0};
@@ -263,7 +257,9 @@ network::RouteId Interpreter::collective_route(std::uint32_t communicator, const
   if (is_new) {
     if (folded_ != nullptr) {
       const Communicator& c = groups_.communicator(communicator);
-      it->second = add_route(folded_->uses.at({.group = c.group, .way = way, .stage = c.stage}));
+      Links links = to_links(folded_->uses.at({.group = c.group, .way = way, .stage = c.stage}));
+      if (machine_.transports.network.sockets) add_threads(links.uses, communicator, way.algorithm, groups_.edges(communicator, way));
+      it->second = network_.add_route(std::move(links.uses), std::move(links.sources));
     } else {
       it->second = lay_route({.communicator = communicator, .way = way});
     }
@@ -277,19 +273,18 @@ std::uint32_t Interpreter::channel_between(RankId from, RankId to) {
   const auto [it, is_new] = channel_index_.try_emplace(pair_key(from.value(), to.value()),
                                                        static_cast<std::uint32_t>(channels_.size()));
   if (is_new) {
-    const Duration base = Duration::from_seconds(machine_.collectives.local.pairwise_simple_base_s);
-    Duration latency = base;
-    for (const collective::Edge& edge : groups_.message_edges(from, to)) latency += machine_.router.path(edge.from, edge.to).latency;
-    channels_.push_back({.route = message_route(from, to), .latency = latency});
+    channels_.push_back({.route = message_route(from, to),
+                         .cost = MessageCost{machine_.fabric, machine_.router, machine_.transports, groups_.message_edges(from, to)}});
   }
   return it->second;
 }
 
 network::RouteId Interpreter::message_route(RankId from, RankId to) {
   if (folded_ != nullptr) {
-    return add_route(folded_->uses.at({.kind = FlowClass::Kind::kMessage,
-                                       .stage = plan_.coordinates(from)[plan::Axis::kPipeline],
-                                       .to_stage = plan_.coordinates(to)[plan::Axis::kPipeline]}));
+    Links links = to_links(folded_->uses.at({.kind = FlowClass::Kind::kMessage,
+                                             .stage = plan_.coordinates(from)[plan::Axis::kPipeline],
+                                             .to_stage = plan_.coordinates(to)[plan::Axis::kPipeline]}));
+    return network_.add_route(std::move(links.uses), std::move(links.sources));
   }
   return lay_route({.message = std::pair{from, to}});
 }
@@ -297,14 +292,15 @@ network::RouteId Interpreter::message_route(RankId from, RankId to) {
 // ---- routes
 
 network::RouteId Interpreter::lay_route(RouteOwner owner) {
-  const network::RouteId route = add_route(uses_of(owner));
+  Links links = links_of(owner);
+  const network::RouteId route = network_.add_route(std::move(links.uses), std::move(links.sources));
   SIM_CHECK(route.index() == route_owners_.size(), route.value());
   route_owners_.push_back(std::move(owner));
   return route;
 }
 
 // Leaves no load on the links: an idle route has none.
-std::vector<BundleUse> Interpreter::uses_of(RouteOwner& owner) {
+Interpreter::Links Interpreter::links_of(RouteOwner& owner) {
   std::vector<collective::Edge> edges;
   TrafficOwner traffic;
   if (owner.message) {
@@ -317,10 +313,37 @@ std::vector<BundleUse> Interpreter::uses_of(RouteOwner& owner) {
   }
   owner.largest_share = 0.0;
   for (const collective::Edge& edge : edges) owner.largest_share = std::max(owner.largest_share, edge.share);
-  std::vector<BundleUse> uses = uses_.build(edges, traffic, owner.messages);
+  const double at_once = owner.message ? 1.0 : sources_at_once(owner.way.algorithm, groups_.communicator(owner.communicator).members.size());
+  Links links = to_links(uses_.build(edges, traffic, owner.messages, at_once));
+  if (!owner.message) add_threads(links.uses, owner.communicator, owner.way.algorithm, edges);
   owner.placed = paths_.take_placed();
   if (network::follows_load(machine_.paths.policy)) paths_.release(owner.placed);
-  return uses;
+  return links;
+}
+
+void Interpreter::move(network::RouteId route, RouteOwner& owner) {
+  Links links = links_of(owner);
+  network_.move_route(route, std::move(links.uses), std::move(links.sources));
+}
+
+Interpreter::Links Interpreter::to_links(std::span<const BundleUse> uses) {
+  Links links;
+  for (const BundleUse& use : uses) {
+    links.uses.push_back({flow::LinkIndex{use.bundle}, use.coefficient});
+    links.sources.push_back(use.sources);
+  }
+  return links;
+}
+
+// A communicator's progress threads are one link of its own, which all its collectives share.
+void Interpreter::add_threads(std::vector<flow::Use>& uses, std::uint32_t communicator, collective::Algorithm algorithm,
+                              std::span<const collective::Edge> edges) {
+  const ThreadUse threads = thread_use(edges, algorithm, machine_.fabric, machine_.transports);
+  if (threads.coefficient == 0.0) return;
+  const auto known = thread_links_.find(communicator);
+  const flow::LinkIndex link = known != thread_links_.end() ? known->second : network_.add_link(threads.rate);
+  thread_links_.emplace(communicator, link);
+  uses.push_back({link, threads.coefficient});
 }
 
 // Before a flow starts. A route that nothing uses is laid again where the policy looks at each transfer.
@@ -337,7 +360,7 @@ void Interpreter::prepare_route(network::RouteId route, double bytes) {
                      (rules.policy == network::PathPolicy::kFlowlet && engine_.now() - owner.idle_since > rules.flowlet_gap) ||
                      is_broken(owner);
   owner.messages = messages;
-  if (moves) network_.move_route(route, to_links(uses_of(owner)));
+  if (moves) move(route, owner);
   if (network::follows_load(rules.policy)) paths_.hold(owner.placed);
 }
 
@@ -365,7 +388,7 @@ void Interpreter::change_links(std::uint32_t change) {
     if (by_load && !is_broken(owner)) continue;
     const bool holds = by_load && network_.busy(route);
     if (holds) paths_.release(owner.placed);
-    network_.move_route(route, to_links(uses_of(owner)));
+    move(route, owner);
     if (holds) paths_.hold(owner.placed);
   }
 }
@@ -386,12 +409,13 @@ void Interpreter::post(std::uint32_t index, const CompiledStep& step, bool is_se
   if (is_send) channel.bytes = std::get<plan::Send>(body).bytes;
   if (!channel.send || !channel.recv) return;
   channel.moving_since = std::max(channel.send->time, channel.recv->time);
-  engine_.at(channel.moving_since + channel.latency, engine::Phase::kDispatch, *this, kBeginMessage, id);
+  const Duration base = Duration::from_seconds(machine_.collectives.local.pairwise_simple_base_s);
+  engine_.at(channel.moving_since + base + channel.cost->latency(channel.bytes), engine::Phase::kDispatch, *this, kBeginMessage, id);
 }
 
 void Interpreter::begin_message(std::uint32_t id) {
   prepare_route(channels_[id].route, channels_[id].bytes.si());
-  network_.start(channels_[id].route, channels_[id].bytes.si(), std::nullopt, kMessageTag | id);
+  network_.start(channels_[id].route, channels_[id].bytes.si(), channels_[id].cost->rate_cap(), kMessageTag | id);
 }
 
 void Interpreter::end_message(std::uint32_t id) {
@@ -434,8 +458,6 @@ void Interpreter::on_flow_done(std::uint64_t tag) {
 }
 
 // ---- results
-
-network::RouteId Interpreter::add_route(std::span<const BundleUse> uses) { return network_.add_route(to_links(uses)); }
 
 std::uint32_t Interpreter::slot_of_link(std::size_t link) const {
   return folded_ != nullptr ? folded_->bundle[link] : static_cast<std::uint32_t>(link);

@@ -25,6 +25,7 @@
 #include "sim/run/link_paths.hpp"
 #include "sim/run/recorder.hpp"
 #include "sim/run/traffic.hpp"
+#include "sim/run/transport_use.hpp"
 
 namespace stepcast::run {
 
@@ -47,7 +48,10 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
   [[nodiscard]] const engine::Engine& engine() const { return engine_; }
   // Bytes carried, by link of the network in use; and the slot (LinkSlots) that link i stands for.
   [[nodiscard]] std::vector<double> carried_by_link() const { return network_.carried_by_link(); }
+  // Requires: link < link_count().
   [[nodiscard]] std::uint32_t slot_of_link(std::size_t link) const;
+  // Of the fabric; links after them stand for progress threads.
+  [[nodiscard]] std::size_t link_count() const { return fabric_links_; }
 
   void on_event(engine::Engine& engine, std::uint32_t kind, std::uint64_t arg) override;
   void on_flow_done(std::uint64_t tag) override;
@@ -95,7 +99,7 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
     Bytes bytes;
     TimePoint moving_since;
     network::RouteId route;
-    Duration latency;
+    std::optional<MessageCost> cost;
   };
   // Whose traffic a route carries, so that it can be laid again when paths change.
   struct RouteOwner {
@@ -128,9 +132,15 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
   network::RouteId collective_route(std::uint32_t communicator, const Way& way);
   network::RouteId message_route(RankId from, RankId to);
   std::uint32_t channel_between(RankId from, RankId to);
-  network::RouteId add_route(std::span<const BundleUse> uses);
   network::RouteId lay_route(RouteOwner owner);
-  std::vector<BundleUse> uses_of(RouteOwner& owner);
+  struct Links {
+    std::vector<flow::Use> uses;
+    std::vector<double> sources;  // by use of the fabric's links
+  };
+  [[nodiscard]] static Links to_links(std::span<const BundleUse> uses);
+  Links links_of(RouteOwner& owner);
+  void move(network::RouteId route, RouteOwner& owner);
+  void add_threads(std::vector<flow::Use>& uses, std::uint32_t communicator, collective::Algorithm algorithm, std::span<const collective::Edge> edges);
   void prepare_route(network::RouteId route, double bytes);
   void leave_route(network::RouteId route);
   [[nodiscard]] bool is_broken(const RouteOwner& owner) const;
@@ -159,6 +169,8 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
   std::vector<Channel> channels_;
   std::unordered_map<std::uint64_t, std::uint32_t> channel_index_;  // lookup only
   std::map<std::pair<std::uint32_t, Way>, network::RouteId> collective_routes_;
+  std::size_t fabric_links_ = 0;
+  std::unordered_map<std::uint32_t, flow::LinkIndex> thread_links_;        // [communicator]; lookup only
 };
 
 }  // namespace stepcast::run

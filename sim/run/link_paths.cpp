@@ -69,14 +69,14 @@ void LinkPaths::add(const Connection& connection, double weight, std::uint64_t m
     } else {
       follow(connection, q, weight * shares[q]);
     }
-    for (const LinkId link : path_) uses.push_back({slots_.of(link), weight * shares[q]});
+    for (const LinkId link : path_) uses.push_back({slots_.of(link), weight * shares[q], 0.0});
   }
 }
 
 void LinkPaths::spread(const Connection& connection, double weight, std::vector<BundleUse>& uses) {
   const topology::PathDag dag = topology::build_dag(*hops_, connection.from_port, connection.to_port);
   if (!dag.reaches()) refuse(connection);
-  for (const topology::LinkShare& share : topology::even_shares(dag)) uses.push_back({slots_.of(share.link), weight * share.share});
+  for (const topology::LinkShare& share : topology::even_shares(dag)) uses.push_back({slots_.of(share.link), weight * share.share, 0.0});
 }
 
 // Walks hop by hop; path_ holds the links.

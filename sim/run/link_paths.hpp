@@ -29,6 +29,7 @@ namespace stepcast::run {
 struct BundleUse {
   std::uint32_t bundle = 0;
   double coefficient = 0.0;
+  double sources = 0.0;  // that meet on each link of the slot: network links only (models/network/congestion.hpp)
 };
 
 // One direction between two ports of Fabric::ports.
@@ -44,6 +45,7 @@ class LinkPaths {
   // Keeps references. Changes at time 0 are applied.
   LinkPaths(const topology::Fabric& fabric, const PathRules& rules);
 
+  [[nodiscard]] const topology::Fabric& fabric() const { return fabric_; }
   [[nodiscard]] const PathRules& rules() const { return rules_; }
   [[nodiscard]] const topology::LinkSlots& slots() const { return slots_; }
   [[nodiscard]] double capacity(std::uint32_t slot) const { return slots_.capacity(slot) * fraction_[slot]; }

@@ -4,6 +4,7 @@
 
 #include "models/collective/cost.hpp"
 #include "models/gpu/gpu_model.hpp"
+#include "models/network/transport_cost.hpp"
 #include "sim/base/units.hpp"
 #include "sim/run/path_rules.hpp"
 #include "topologies/fabric.hpp"
@@ -21,6 +22,7 @@ struct Machine {
   // Host time to issue a collective, a send or a receive.
   Duration communication_launch;
   PathRules paths;                      // how flows get their links, and what fails when
+  network::TransportCosts transports{};  // what messages and sockets cost
 };
 
 }  // namespace stepcast::run

@@ -57,6 +57,7 @@ struct Result {
   Breakdown breakdown;             // of the critical worker
   std::vector<MemoryPeak> memory;  // one a program, program order
   std::vector<LinkLoad> busiest_links;
+  Duration socket_time;            // core time that sockets take of the busiest CPU socket; 0: no traffic over sockets
   std::uint64_t events = 0;
   std::int64_t workers_simulated = 0;
   bool folded = false;

@@ -21,7 +21,7 @@ std::vector<LinkLoad> busiest_links(const Interpreter& interpreter, const topolo
   std::vector<LinkLoad> loads;
   if (step == Duration{}) return loads;
   const std::vector<double> carried = interpreter.carried_by_link();
-  for (std::size_t link = 0; link < carried.size(); ++link) {
+  for (std::size_t link = 0; link < interpreter.link_count(); ++link) {
     if (carried[link] <= 0.0) continue;
     const std::uint32_t slot = interpreter.slot_of_link(link);
     loads.push_back({.name = slots.name(slot),
@@ -35,6 +35,18 @@ std::vector<LinkLoad> busiest_links(const Interpreter& interpreter, const topolo
                     });
   loads.resize(kept);
   return loads;
+}
+
+// Core time that the busiest CPU socket spends on network traffic.
+Duration socket_time(const Interpreter& interpreter, const Machine& machine, const topology::LinkSlots& slots) {
+  const std::optional<network::Sockets>& sockets = machine.transports.network.sockets;
+  if (!sockets) return {};
+  const std::vector<double> carried = interpreter.carried_by_link();
+  double most = 0.0;
+  for (std::size_t link = 0; link < interpreter.link_count(); ++link) {
+    if (slots.kinds(interpreter.slot_of_link(link)).second == topology::DeviceKind::kCpu) most = std::max(most, carried[link]);
+  }
+  return Duration::from_seconds(most / sockets->core_rate);
 }
 
 std::uint64_t fingerprint(const Result& result) {
@@ -76,6 +88,7 @@ Result simulate(const plan::Plan& plan, const Machine& machine, const Simulation
   SIM_CHECK(result.breakdown.total() == result.step, result.breakdown.total().count(), result.step.count());
   result.memory = memory_peaks(plan, machine);
   result.busiest_links = busiest_links(interpreter, paths.slots(), result.step);
+  result.socket_time = socket_time(interpreter, machine, paths.slots());
   result.events = interpreter.engine().events_fired();
   result.workers_simulated = static_cast<std::int64_t>(interpreter.worker_count());
   result.order_fingerprint = interpreter.engine().order_fingerprint();

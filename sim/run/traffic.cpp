@@ -52,7 +52,8 @@ class Folder {
  public:
   Folder(const plan::Plan& plan, const Machine& machine, const CompiledPlan& compiled, const GroupTable& groups,
          CallTable& calls, LinkPaths& paths)
-      : plan_{plan}, compiled_{compiled}, groups_{groups}, calls_{calls}, paths_{paths}, builder_{machine.router, paths} {}
+      : plan_{plan}, compiled_{compiled}, groups_{groups}, calls_{calls}, paths_{paths},
+        counts_sources_{!machine.transports.network.congestion.ideal()}, builder_{machine.router, paths} {}
 
   FoldAttempt run() {
     collect_collectives();
@@ -66,10 +67,11 @@ class Folder {
   }
 
  private:
-  void add_member(const FlowClass& flow_class, std::uint64_t calls, std::span<const collective::Edge> edges, TrafficOwner owner) {
+  void add_member(const FlowClass& flow_class, std::uint64_t calls, std::span<const collective::Edge> edges, TrafficOwner owner,
+                  double at_once = 1.0) {
     const auto [it, is_new] = class_index_.try_emplace(flow_class, static_cast<std::uint32_t>(classes_.size()));
     if (is_new) classes_.push_back(flow_class);
-    members_.push_back({it->second, calls, builder_.build(edges, owner)});
+    members_.push_back({it->second, calls, builder_.build(edges, owner, 0, at_once)});
     const LinkPaths::Placed placed = paths_.take_placed();
     if (network::follows_load(paths_.rules().policy)) paths_.release(placed);  // plans stay reserved
   }
@@ -94,7 +96,8 @@ class Folder {
       }
       for (const Way& way : loading) {
         add_member({.group = communicator.group, .way = way, .stage = communicator.stage}, calls.value(),
-                   groups_.edges(index, way), owner_of_collective(index, way.algorithm));
+                   groups_.edges(index, way), owner_of_collective(index, way.algorithm),
+                   sources_at_once(way.algorithm, communicator.members.size()));
       }
     }
   }
@@ -114,10 +117,12 @@ class Folder {
     std::uint32_t bundle = 0;
     std::uint32_t flow_class = 0;
     double coefficient = 0.0;
+    double sources = 0.0;
   };
 
   void sum_by_class() {
     std::vector<double> sum(paths_.slots().size(), 0.0);
+    std::vector<double> sources(paths_.slots().size(), 0.0);
     std::vector<std::uint32_t> touched;
     std::vector<std::vector<std::uint32_t>> of_class(classes_.size());
     for (std::uint32_t m = 0; m < members_.size(); ++m) of_class[members_[m].flow_class].push_back(m);
@@ -126,11 +131,12 @@ class Folder {
         for (const BundleUse& use : members_[m].uses) {
           if (sum[use.bundle] == 0.0) touched.push_back(use.bundle);
           sum[use.bundle] += use.coefficient;
+          sources[use.bundle] += use.sources;
         }
       }
       for (const std::uint32_t bundle : touched) {
-        loads_.push_back({bundle, c, sum[bundle]});
-        sum[bundle] = 0.0;
+        loads_.push_back({bundle, c, sum[bundle], sources[bundle]});
+        sum[bundle] = sources[bundle] = 0.0;
       }
       touched.clear();
     }
@@ -151,6 +157,7 @@ class Folder {
       for (; end < loads_.size() && loads_[end].bundle == bundle; ++end) {
         key.add(std::uint64_t{loads_[end].flow_class});
         key.add(quantised(loads_[end].coefficient));
+        if (counts_sources_) key.add(quantised(loads_[end].sources));
       }
       const auto [it, is_new] = link_of_key.try_emplace(key.value(), static_cast<std::uint32_t>(link_loads_.size()));
       if (is_new) link_loads_.push_back({begin, end});
@@ -190,7 +197,7 @@ class Folder {
     for (std::uint32_t link = 0; link < link_loads_.size(); ++link) {
       links.bundle.push_back(loads_[link_loads_[link].begin].bundle);
       for (std::size_t i = link_loads_[link].begin; i < link_loads_[link].end; ++i) {
-        uses[loads_[i].flow_class].push_back({link, loads_[i].coefficient});
+        uses[loads_[i].flow_class].push_back({link, loads_[i].coefficient, loads_[i].sources});
       }
     }
     for (std::size_t c = 0; c < classes_.size(); ++c) links.uses.emplace(classes_[c], std::move(uses[c]));
@@ -207,6 +214,7 @@ class Folder {
   const GroupTable& groups_;
   CallTable& calls_;
   LinkPaths& paths_;
+  bool counts_sources_;
   UseBuilder builder_;
   std::map<FlowClass, std::uint32_t> class_index_;
   std::vector<FlowClass> classes_;
@@ -228,16 +236,20 @@ TrafficOwner owner_of_messages(const GroupTable& groups, std::int32_t from_stage
 }
 
 UseBuilder::UseBuilder(const topology::Router& router, LinkPaths& paths)
-    : router_{router}, paths_{paths}, load_(paths.slots().size(), 0.0) {}
-
-void UseBuilder::add(std::uint32_t slot, double load) {
-  if (load_[slot] == 0.0) touched_.push_back(slot);
-  load_[slot] += load;
+    : router_{router}, paths_{paths}, load_(paths.slots().size(), 0.0), sources_(paths.slots().size(), 0.0) {
+  const topology::LinkSlots& slots = paths.slots();
+  for (std::uint32_t slot = 0; slot < slots.size(); ++slot) meets_.push_back(slots.link(slot).kind == topology::LinkKind::kNetwork);
 }
 
-void UseBuilder::add_by_link(const collective::Edge& edge, TrafficOwner owner, std::uint64_t messages) {
+void UseBuilder::add(std::uint32_t slot, double load, double sources) {
+  if (load_[slot] == 0.0) touched_.push_back(slot);
+  load_[slot] += load;
+  if (meets_[slot]) sources_[slot] += sources;
+}
+
+void UseBuilder::add_by_link(const collective::Edge& edge, TrafficOwner owner, std::uint64_t messages, double at_once) {
   const topology::Router::Crossing crossing = router_.crossing(edge.from, edge.to);
-  for (const topology::Path::Share& share : crossing.inside) add(share.bundle, edge.share * share.share);
+  for (const topology::Path::Share& share : crossing.inside) add(share.bundle, edge.share * share.share, 0.0);
   for (const topology::Router::Crossing::Way& way : crossing.ways) {
     const Connection connection{.from_port = way.from_port,
                                 .to_port = way.to_port,
@@ -245,26 +257,33 @@ void UseBuilder::add_by_link(const collective::Edge& edge, TrafficOwner owner, s
                                 .remote_qp = paths_.first_qp(way.to_port, owner.number, flows_at_port_[way.to_port]++)};
     scratch_.clear();
     paths_.add(connection, edge.share * way.weight, messages, scratch_);
-    for (const BundleUse& use : scratch_) add(use.bundle, use.coefficient);
+    // One source on every link that it takes, however many QPs go there; spread over all, a part of one on each.
+    const bool spreads = network::spreads(paths_.rules().policy);
+    std::sort(scratch_.begin(), scratch_.end(), [](const BundleUse& a, const BundleUse& b) { return a.bundle < b.bundle; });
+    for (std::size_t i = 0; i < scratch_.size(); ++i) {
+      const bool first = i == 0 || scratch_[i].bundle != scratch_[i - 1].bundle;
+      const double source = spreads ? scratch_[i].coefficient / (edge.share * way.weight) : first ? 1.0 : 0.0;
+      add(scratch_[i].bundle, scratch_[i].coefficient, source * at_once);
+    }
   }
 }
 
-std::vector<BundleUse> UseBuilder::build(std::span<const collective::Edge> edges, TrafficOwner owner, std::uint64_t messages) {
+std::vector<BundleUse> UseBuilder::build(std::span<const collective::Edge> edges, TrafficOwner owner, std::uint64_t messages, double at_once) {
   flows_at_port_.clear();
   for (const collective::Edge& edge : edges) {
     if (paths_.rules().by_link()) {
-      add_by_link(edge, owner, messages);
+      add_by_link(edge, owner, messages, at_once);
       continue;
     }
     router_.path(edge.from, edge.to, path_);
-    for (const topology::Path::Share& share : path_.shares) add(share.bundle, edge.share * share.share);
+    for (const topology::Path::Share& share : path_.shares) add(share.bundle, edge.share * share.share, at_once);
   }
   std::sort(touched_.begin(), touched_.end());
   std::vector<BundleUse> uses;
   uses.reserve(touched_.size());
   for (const std::uint32_t slot : touched_) {
-    uses.push_back({slot, load_[slot]});
-    load_[slot] = 0.0;
+    uses.push_back({slot, load_[slot], sources_[slot] / static_cast<double>(paths_.slots().links(slot))});
+    load_[slot] = sources_[slot] = 0.0;
   }
   touched_.clear();
   return uses;
@@ -289,6 +308,10 @@ collective::IdleRate idle_rate(std::vector<collective::Edge> edges, const topolo
   std::erase_if(edges, crosses);
   rate.local = rate_alone(uses.ask(edges, owner), paths);
   return rate;
+}
+
+double sources_at_once(collective::Algorithm algorithm, std::size_t ranks) {
+  return algorithm == collective::Algorithm::kPairwise ? 1.0 / static_cast<double>(ranks - 1) : 1.0;
 }
 
 double rate_alone(std::span<const BundleUse> uses, const LinkPaths& paths) {

@@ -7,6 +7,8 @@
 //          Folding: if nothing tells the members of a class c apart, all have one rate x_c, and the
 //          load of bundle b is x_c sum_{f in c} a_fb. Bundles with the same capacity and the same
 //          sums for every class are one link.                                                   (2)
+//          A class brings to a link the sources of all its members (models/network/congestion.hpp); bundles that
+//          differ in them are not one link.                                                    (3)
 //          Members count as alike when each meets the same multiset of (folded link, a_fb) and makes
 //          its calls alike. Classes that never load the network (calls.hpp) are left out.
 // Cost     O(edges * hops), plus a sort, for the whole cluster
@@ -46,23 +48,29 @@ class UseBuilder {
  public:
   UseBuilder(const topology::Router& router, LinkPaths& paths);
   // Sorted by slot. `messages`: of the busiest edge's transfer, 0: many.
+  // `at_once`: of its edges, how many a sender has under way (sources_at_once).
   // Paths that follow the load are left placed: LinkPaths::take_placed or forget_placed comes next.
-  std::vector<BundleUse> build(std::span<const collective::Edge> edges, TrafficOwner owner, std::uint64_t messages = 0);
+  std::vector<BundleUse> build(std::span<const collective::Edge> edges, TrafficOwner owner, std::uint64_t messages = 0, double at_once = 1.0);
   // Only asks what build() would give.
   std::vector<BundleUse> ask(std::span<const collective::Edge> edges, TrafficOwner owner);
 
  private:
-  void add(std::uint32_t slot, double load);
-  void add_by_link(const collective::Edge& edge, TrafficOwner owner, std::uint64_t messages);
+  void add(std::uint32_t slot, double load, double sources);
+  void add_by_link(const collective::Edge& edge, TrafficOwner owner, std::uint64_t messages, double at_once);
 
   const topology::Router& router_;
   LinkPaths& paths_;
   std::vector<double> load_;           // by slot
+  std::vector<double> sources_;        // by slot
+  std::vector<bool> meets_;            // by slot: a network link, at which sources meet
   std::vector<std::uint32_t> touched_;
   std::unordered_map<std::uint32_t, std::uint32_t> flows_at_port_;  // of this build; lookup only
   std::vector<BundleUse> scratch_;
   topology::Path path_;                // scratch
 };
+
+// All-to-all goes in rounds: a rank sends to one of the others at a time. Other algorithms use all edges at once.
+double sources_at_once(collective::Algorithm algorithm, std::size_t ranks);
 
 // [B/s] the fluid moves at when nothing else uses its links; infinite without uses.
 double rate_alone(std::span<const BundleUse> uses, const LinkPaths& paths);

@@ -9,6 +9,7 @@
 #include "sim/scenario/key.hpp"
 #include "sim/scenario/network_section.hpp"
 #include "sim/scenario/routing_section.hpp"
+#include "sim/scenario/transport_section.hpp"
 
 namespace stepcast::scenario {
 
@@ -27,6 +28,7 @@ struct Fabric {
   std::optional<std::int64_t> global_links;        // dragonfly
   std::optional<std::string> file;            // becomes `network` before reading (include.hpp)
   std::optional<Network> network;             // instead of a preset
+  Transport transport;
   Routing routing;
   std::vector<Failure> failures;
 
@@ -58,6 +60,7 @@ struct Fabric {
     v.key("file", file, "File with the switches and links instead of a preset, from this file's folder or the working folder.",
           not_empty().example("my-fabric.yaml"));
     v.key("network", network, "Switches and links written out, instead of a preset.");
+    v.key("transport", transport, "How messages travel: InfiniBand, RoCE or TCP, and what of the hosts they need.");
     v.key("routing", routing, "How flows get their paths through the network.");
     v.key("failures", failures, "Links and switches that fail or slow down, at the start or during the step.",
           example("[{link: leaf0 <-> spine3}, {switch: spine0, at: 200 ms}, {link: node0/nic0 <-> leaf0, fraction: 0.5}]"));

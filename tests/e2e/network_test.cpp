@@ -213,4 +213,48 @@ TEST_CASE("network: one clear error for each mistake in the traffic") {
   CHECK(run_stepcast("network").status == 2);
 }
 
+TEST_CASE("network: a traffic file runs packet by packet beside the fluid, the same twice") {
+  for (const std::string transport : {"roce_pfc", "uec"}) {
+    CAPTURE(transport);
+    const std::string line = "network configs/network/incast.yaml --json - --transport " + transport;
+    const Outcome outcome = run_stepcast(line);
+    REQUIRE(outcome.status == 0);
+    CHECK(outcome.out == run_stepcast(line).out);
+    const auto json = nlohmann::json::parse(outcome.out);
+    CHECK(json["packets"]["transport"] == transport);
+    // Three more senders than max-min has capacity for at one port: packets end no earlier, and not twice as late.
+    const double ratio = json["packets"]["makespan_s"].get<double>() / json["makespan_s"].get<double>();
+    CHECK(ratio > 1.0);
+    CHECK(ratio < 2.0);
+  }
+  const Outcome outcome = run_stepcast("network configs/network/incast.yaml --transport roce_pfc");
+  CHECK(outcome.out.find("packets (roce_pfc)") != std::string::npos);
+}
+
+TEST_CASE("network: a flow alone is as fast by packets as by the fluid; flows inside a host have none") {
+  const TemporaryDirectory place;
+  const std::string file = (place.path() / "one.yaml").string();
+  const std::string cluster = "cluster: {nodes: 2, node: dgx-h100, fabric: {preset: clos}}\n";
+  std::ofstream(file) << cluster << "traffic: {flows: [{from: 0, to: 8, size: 64 MB}]}\n";
+  const auto json = nlohmann::json::parse(run_stepcast("network " + file + " --json - --transport roce_pfc").out);
+  CHECK(json["packets"]["makespan_s"].get<double>() / json["makespan_s"].get<double>() == doctest::Approx(1.0).epsilon(0.005));
+  std::ofstream(file) << cluster << "traffic: {flows: [{from: 0, to: 1, size: 64 MB}]}\n";
+  const Outcome refused = run_stepcast("network " + file + " --transport roce_pfc");
+  CHECK(refused.status == 2);
+  CHECK(refused.err.find("packets only cross the network") != std::string::npos);
+}
+
+TEST_CASE("network: sockets hold flows back, helper threads and jumbo frames help") {
+  const auto makespan = [](const std::string& more) {
+    const Outcome outcome = run_stepcast("network configs/network/tcp-pairs.yaml --json - " + more);
+    REQUIRE(outcome.status == 0);
+    return nlohmann::json::parse(outcome.out)["makespan_s"].get<double>();
+  };
+  const double one_port = makespan("");                       // 8 GB at 0.9 x 12.5 GB/s
+  CHECK(one_port == doctest::Approx(8.0 / 11.25).epsilon(0.01));
+  CHECK(makespan("--set cluster.fabric.transport.mtu='9000 B'") < one_port);
+  const double two_cores = makespan("--set cluster.fabric.transport.socket_cores=2");  // 16 GB through 3.9 GB/s
+  CHECK(two_cores == doctest::Approx(16.0 / 3.9).epsilon(0.01));
+}
+
 TEST_SUITE_END();

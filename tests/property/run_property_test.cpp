@@ -2,6 +2,7 @@
 
 #include "models/parallel/planner.hpp"
 #include "sim/base/random.hpp"
+#include "sim/run/flow_run.hpp"
 #include "tests/support/run_fixture.hpp"
 
 using namespace stepcast;
@@ -58,6 +59,35 @@ Job random_job(Rng& rng) {
   return job;
 }
 
+// A cluster whose cards speak TCP: `threads` helpers a connection, cores of 2 GB/s.
+class TcpCluster {
+ public:
+  TcpCluster(const Job& job, std::int64_t threads, std::int64_t nics)
+      : fabric_{build(job, nics)}, router_{fabric_}, gpu_{gpu::testing::round_gpu()} {
+    transports_.network = {.per_message = Duration::microseconds(5), .chunk = Bytes{131072}, .copies = 2,
+                           .sockets = network::Sockets{.core_rate = 2e9, .connection_rate = 5e9, .threads = threads, .sockets_per_thread = 1, .channels = 2}};
+  }
+  [[nodiscard]] run::Machine machine() const {
+    return {.fabric = fabric_, .router = router_, .gpu = gpu_, .collectives = {}, .forced = {}, .communicator_bytes = Bytes{0},
+            .communication_launch = Duration::microseconds(5), .paths = {}, .transports = transports_};
+  }
+
+ private:
+  static topology::Fabric build(const Job& job, std::int64_t nics) {
+    topology::ClusterHardware box = topology::test::nvswitch_box();
+    box.nic.transport = topology::Transport::kTcp;
+    box.socket_rate = Bandwidth::from_si(32 * 2e9);
+    scenario::Cluster cluster = topology::test::cluster_of(job.nodes, job.fabric);
+    cluster.fabric->nics_per_node = nics;
+    cluster.fabric->oversubscription = job.oversubscription;
+    return topology::build_fabric(box, cluster);
+  }
+  topology::Fabric fabric_;
+  topology::Router router_;
+  gpu::GpuModel gpu_;
+  network::TransportCosts transports_;
+};
+
 }  // namespace
 
 TEST_CASE("run: folding changes nothing, the breakdown adds up, bandwidth never hurts") {
@@ -83,6 +113,81 @@ TEST_CASE("run: folding changes nothing, the breakdown adds up, bandwidth never 
     CHECK(run::simulate(plan, wider.machine(), {.fold = true}).step <= folded.step + Duration::nanoseconds(1));
   }
   CHECK(folded_count >= 30);  // else the comparison above says little
+}
+
+TEST_CASE("run: over sockets folding changes nothing, helper threads never hurt, and cores work only where there is a network") {
+  int folded_count = 0;
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    CAPTURE(seed);
+    Rng rng(seed, "run-sockets-property");
+    const Job job = random_job(rng);
+    REQUIRE(parallel::check(small_model(), job.strategy).empty());
+    const plan::Plan plan = parallel::make_plan(small_model(), job.strategy);
+    const std::int64_t nics = pick(rng, {std::int64_t{1}, std::int64_t{8}});
+    const TcpCluster cluster{job, 0, nics};
+    const run::Result full = run::simulate(plan, cluster.machine(), {.fold = false});
+    const run::Result folded = run::simulate(plan, cluster.machine(), {.fold = true});
+    CAPTURE(folded.fold_note);
+    CHECK(full.breakdown.total() == full.step);
+    CHECK(std::abs(full.step / folded.step - 1.0) < 1e-6);
+    CHECK(full.socket_time.seconds() == doctest::Approx(folded.socket_time.seconds()).epsilon(1e-6));
+    CHECK((full.socket_time > Duration{}) == (job.nodes > 1));
+    folded_count += folded.folded ? 1 : 0;
+    const TcpCluster helped{job, 4, nics};
+    CHECK(run::simulate(plan, helped.machine(), {.fold = true}).step <= folded.step + Duration::nanoseconds(1));
+  }
+  CHECK(folded_count >= 15);
+}
+
+TEST_CASE("run: where congestion control loses, folding changes nothing and a step is never faster") {
+  int folded_count = 0;
+  int slower_count = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    CAPTURE(seed);
+    Rng rng(seed, "run-congestion-property");
+    const Job job = random_job(rng);
+    const plan::Plan plan = parallel::make_plan(small_model(), job.strategy);
+    const run::testing::TestCluster cluster{job.nodes, job.fabric, job.oversubscription};
+    run::Machine machine = cluster.machine();
+    const run::Result ideal = run::simulate(plan, machine, {.fold = true});
+    machine.transports.network.congestion = {.loss = 0.1, .per_doubling = 0.03};
+    const run::Result full = run::simulate(plan, machine, {.fold = false});
+    const run::Result folded = run::simulate(plan, machine, {.fold = true});
+    CAPTURE(folded.fold_note);
+    CHECK(std::abs(full.step / folded.step - 1.0) < 1e-6);
+    CHECK(folded.step + Duration::nanoseconds(1) >= ideal.step);
+    folded_count += folded.folded ? 1 : 0;
+    slower_count += folded.step > ideal.step + Duration::microseconds(1) ? 1 : 0;
+  }
+  CHECK(folded_count >= 20);
+  CHECK(slower_count >= 5);
+}
+
+TEST_CASE("run: more senders to one receiver are never faster") {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    CAPTURE(seed);
+    Rng rng(seed, "incast-property");
+    Job job;
+    job.nodes = 16;
+    job.fabric = "clos";
+    job.oversubscription = pick(rng, {1.0, 2.0, 4.0});
+    const run::testing::TestCluster cluster{job.nodes, job.fabric, job.oversubscription};
+    const topology::Router router{cluster.fabric()};
+    network::TransportCosts costs;
+    costs.network.congestion = {.loss = 0.01 * static_cast<double>(rng.below(30)), .per_doubling = 0.01 * static_cast<double>(rng.below(5))};
+    run::PathRules rules;
+    if (rng.below(2) == 0) rules.policy = network::PathPolicy::kEEcmp;
+    Duration before;
+    std::vector<run::FlowSpec> flows;
+    for (std::uint32_t sender = 1; sender < 16; ++sender) {
+      flows.push_back({8 * sender, 0, Bytes{10'000'000}, {}});
+      run::LinkPaths paths{cluster.fabric(), rules};
+      Duration makespan;
+      for (const TimePoint end : run::run_flows(router, paths, flows, costs).end) makespan = std::max(makespan, end.since_start());
+      CHECK(makespan >= before);
+      before = makespan;
+    }
+  }
 }
 
 TEST_SUITE_END();

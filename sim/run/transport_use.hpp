@@ -1,0 +1,49 @@
+// sim/run/transport_use.hpp — what transports add to the links that traffic uses: models/network/transport_cost.hpp on the
+// fabric's paths.
+//
+// Model    A message from one GPU to another starts to move  L + o + k min(S, c) / R  after it is posted, R the rate of its
+//          idle path; over sockets it moves at most r of one connection.                                    (1)
+//          A communicator over sockets has one progress thread at each GPU where it enters a host: all its collectives
+//          share it. With x the rate of a collective's fluid, s the largest share of an edge set that leaves or
+//          reaches a host, and g such GPUs there, x s / g <= r. g: network cards of a host, but no more than its
+//          members; between all pairs (all-to-all) its members.                                         (2)
+// Ignores  messages of several communicators in one process share its cores only through (5) of transport_cost.hpp
+// Tests    unit/transport_use_test
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "models/collective/edges.hpp"
+#include "models/network/transport_cost.hpp"
+#include "sim/base/units.hpp"
+#include "topologies/routing.hpp"
+
+namespace stepcast::run {
+
+// A message from one GPU to another.
+class MessageCost {
+ public:
+  // Over edges one after another: to another GPU of the sender's host first (PXN), or straight.
+  MessageCost(const topology::Fabric& fabric, const topology::Router& router, const network::TransportCosts& transports, std::span<const collective::Edge> edges);
+
+  // Before the first byte moves.
+  [[nodiscard]] Duration latency(Bytes bytes) const;
+  [[nodiscard]] std::optional<double> rate_cap() const { return cap_; }  // [B/s]
+  [[nodiscard]] double rate() const { return rate_; }                    // alone [B/s]
+
+ private:
+  Duration path_latency_;
+  const network::TransportCost* cost_ = nullptr;  // none: nothing beside the links
+  std::optional<double> cap_;
+  double rate_ = 0.0;
+};
+
+// What a collective's fluid puts on the progress threads: coefficient of a link of `rate`.
+struct ThreadUse {
+  double rate = 0.0;         // [B/s]
+  double coefficient = 0.0;  // bytes at the busiest thread for each byte of the fluid; 0: none
+};
+ThreadUse thread_use(std::span<const collective::Edge> edges, collective::Algorithm algorithm, const topology::Fabric& fabric, const network::TransportCosts& transports);
+
+}  // namespace stepcast::run
