@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include "models/parallel/planner.hpp"
+#include "models/parallel/schedule_file.hpp"
 #include "models/workload/hf_config.hpp"
 #include "models/workload/presets.hpp"
+#include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
 
 namespace stepcast::app {
@@ -95,6 +97,24 @@ workload::FlopsConvention convention_of(scenario::FlopsConventionChoice choice) 
   return workload::FlopsConvention::kMegatron;
 }
 
+parallel::Schedule schedule_of(scenario::Schedule schedule) {
+  switch (schedule) {
+    case scenario::Schedule::kGpipe: return parallel::Schedule::kGpipe;
+    case scenario::Schedule::kOneFOneB: return parallel::Schedule::kOneFOneB;
+    case scenario::Schedule::kOneFOneBOverlap: return parallel::Schedule::kOneFOneBOverlap;
+    case scenario::Schedule::kInterleaved: return parallel::Schedule::kInterleaved;
+    case scenario::Schedule::kZbH1: return parallel::Schedule::kZbH1;
+    case scenario::Schedule::kZbH2: return parallel::Schedule::kZbH2;
+    case scenario::Schedule::kZbV: return parallel::Schedule::kZbV;
+    case scenario::Schedule::kVHalf: return parallel::Schedule::kVHalf;
+    case scenario::Schedule::kVMin: return parallel::Schedule::kVMin;
+    case scenario::Schedule::kDualPipe: return parallel::Schedule::kDualPipe;
+    case scenario::Schedule::kDualPipeV: return parallel::Schedule::kDualPipeV;
+    case scenario::Schedule::kFile: return parallel::Schedule::kFile;
+  }
+  return parallel::Schedule::kOneFOneB;
+}
+
 // The planner speaks of model.heads; an inline shape has it at model.shape.heads.
 std::string written_path(const std::string& path, const scenario::Loaded& loaded) {
   const std::string inside = path.starts_with("model.") ? "model.shape." + path.substr(6) : path;
@@ -135,8 +155,13 @@ parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload:
   strategy.global_batch = s.batch.global;
   strategy.micro_batch = s.batch.micro;
   strategy.sequence = s.model.sequence;
-  strategy.schedule = s.parallel.schedule == scenario::Schedule::kGpipe ? parallel::Schedule::kGpipe
-                                                                        : parallel::Schedule::kOneFOneB;
+  strategy.schedule = schedule_of(s.parallel.schedule);
+  strategy.virtual_stages = static_cast<std::int32_t>(s.parallel.virtual_stages);
+  strategy.layers_per_stage = s.parallel.layers_per_stage;
+  if (s.parallel.schedule_file) {
+    strategy.written = parallel::read_schedule(read_file(*s.parallel.schedule_file), *s.parallel.schedule_file,
+                                               strategy.pp, parallel::micro_batches(strategy));
+  }
   strategy.sequence_parallel = s.parallel.sequence_parallel;
   strategy.zero = static_cast<int>(s.parallel.zero);
   if (s.parallel.shard_group) strategy.shard_group = static_cast<std::int32_t>(*s.parallel.shard_group);

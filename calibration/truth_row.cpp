@@ -106,7 +106,6 @@ std::string unmodelled(const RowReader& row) {
   if (!offload.empty() && offload != "none") return fmt::format("offload '{}' is not modelled yet", offload);
   if (above_one("cp")) return "context parallelism is not modelled yet";
   if (above_one("ep")) return "expert parallelism is not modelled yet";
-  if (above_one("vpp")) return "interleaved pipeline stages are not modelled yet";
   const std::string recompute = row.text("recompute");
   if (recompute.starts_with("selective") && recompute != "selective" && recompute != "selective (attention core)") {
     return fmt::format("recompute '{}' is not modelled yet", recompute);
@@ -209,14 +208,20 @@ class RowTranslator {
     const bool fp32_gradients = (framework.gradients_fp32 && !pure) || precision.find("fp32 grad") != std::string::npos;
     const std::string low = *word == "fp16" ? "fp16" : "bf16";
     rest_ = fmt::format(
-        "parallel: {{tp: {}, pp: {}, dp: {}, zero: {}, overlap_grad_reduce: {}{}{}}}\n"
+        "parallel: {{tp: {}, pp: {}, dp: {}, zero: {}, overlap_grad_reduce: {}{}{}{}}}\n"
         "batch: {{global: {}, micro: {}}}\n"
         "memory: {{recompute: {}, gradients: {}}}\n"
         "training: {{precision: {}}}\n",
         tp, pp, dp, zero, framework.overlaps_gradients || zero >= 2,
         tp > 1 && row_.integer("seq_parallel").value_or(0) == 1 ? ", sequence_parallel: true" : "", shard_group(dp, zero),
+        virtual_stages(),
         *row_.integer("global_batch"), micro, recompute_of(row_.text("recompute")), fp32_gradients ? "fp32" : low, *word);
     return true;
+  }
+
+  std::string virtual_stages() const {
+    const std::int64_t chunks = row_.integer("vpp").value_or(1);
+    return chunks > 1 ? fmt::format(", virtual_stages: {}", chunks) : "";
   }
 
   std::string shard_group(std::int64_t dp, std::int64_t zero) const {

@@ -3,6 +3,9 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
+#include "app/model_choice.hpp"
+#include "models/parallel/schedule_file.hpp"
+#include "models/parallel/schedule_picture.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
 #include "sim/plan/plan_file.hpp"
@@ -20,6 +23,8 @@ OptionList plan_options() {
       ("stage", po::value<std::int64_t>()->value_name("N"), "only the program of this pipeline stage, from 0")
       ("first", po::value<std::int64_t>()->value_name("N"), "first instruction printed (default 0)")
       ("count", po::value<std::int64_t>()->value_name("N"), "instructions printed of each program (default all)")
+      ("schedule", "the pipeline schedule as a picture: when each stage runs which pass, at equal costs")
+      ("schedule-file", "the pipeline schedule in the form of parallel.schedule_file")
       ("summary", "no instructions, only what each program adds up to")
       ("save", po::value<std::string>()->value_name("FILE"), "write the plan file instead; - is standard output");
   return options;
@@ -51,6 +56,14 @@ Status print(const Invocation& invocation, Session& session) {
   const Setup setup = prepare(load_shelf(session.data), loaded);
   if (const auto file = invocation.text("save")) {
     plan::save_plan(setup.plan, *file);
+    return Status::kDone;
+  }
+  if (invocation.has("schedule") || invocation.has("schedule-file")) {
+    const parallel::Strategy strategy = pick_strategy(loaded, setup.shape);
+    const auto lists = parallel::schedule_of(strategy);
+    const parallel::Placement placement = parallel::placement_of(strategy);
+    write_file("-", invocation.has("schedule") ? parallel::draw_schedule(lists, placement)
+                                               : parallel::write_schedule(lists, placement));
     return Status::kDone;
   }
   plan::PrintOptions options;

@@ -24,7 +24,7 @@ std::size_t finished_at(const std::vector<workload::Step>& steps, std::size_t st
   return step;
 }
 
-void add_block(const workload::Block& block, std::size_t index, std::vector<GradientPiece>& pieces) {
+void add_block(const workload::Block& block, std::size_t chunk, std::size_t index, std::vector<GradientPiece>& pieces) {
   SIM_CHECK(!block.backward.empty(), block.name);
   std::int64_t left = block.parameters;
   for (std::size_t step = 0; step < block.backward.size(); ++step) {
@@ -33,17 +33,19 @@ void add_block(const workload::Block& block, std::size_t index, std::vector<Grad
     if (!kernel.gemm) continue;
     const std::int64_t elements = kernel.gemm->batch * kernel.gemm->m * kernel.gemm->n;
     if (elements > left) continue;  // a table that counts with the embedding of this stage
-    pieces.push_back({{index, finished_at(block.backward, step)}, elements});
+    pieces.push_back({chunk, {index, finished_at(block.backward, step)}, elements});
     left -= elements;
   }
-  if (left > 0) pieces.push_back({{index, block.backward.size() - 1}, left});
+  if (left > 0) pieces.push_back({chunk, {index, block.backward.size() - 1}, left});
 }
 
 }  // namespace
 
 std::vector<GradientPiece> gradient_pieces(const StageModel& model) {
   std::vector<GradientPiece> pieces;
-  for (std::size_t i = model.blocks.size(); i-- > 0;) add_block(*model.blocks[i].block, i, pieces);
+  for (std::size_t i = model.blocks.size(); i-- > 0;) {
+    add_block(*model.blocks[i].block, model.chunk_of(i), i, pieces);
+  }
   return pieces;
 }
 
@@ -52,7 +54,7 @@ std::vector<Bucket> make_buckets(std::span<const GradientPiece> pieces, std::int
   std::vector<Bucket> buckets;
   bool open = false;
   for (const GradientPiece& piece : pieces) {
-    if (!open) buckets.push_back({0, piece.ready, piece.ready});
+    if (!open || buckets.back().chunk != piece.chunk) buckets.push_back({piece.chunk, 0, piece.ready, piece.ready});
     buckets.back().elements += piece.elements;
     buckets.back().ready = piece.ready;
     open = buckets.back().elements < bucket_elements;

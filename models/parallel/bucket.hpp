@@ -2,7 +2,8 @@
 // into buckets.
 //
 // Model    a bucket takes whole parameter tensors until it holds at least the wanted size, from the
-//          last block to the first (Megatron-Core _ParamAndGradBuffer, PyTorch DDP reducer). It is
+//          last block to the first (Megatron-Core _ParamAndGradBuffer, PyTorch DDP reducer), within one
+//          chunk of the stage (Megatron-Core wraps each model chunk by itself). It is
 //          ready when the weight gradient that completes it is done, mid-block or not.
 // Ignores  order of tensors within one step; the norms and biases of a block count as ready with its
 //          last kernel
@@ -24,11 +25,13 @@ struct Moment {
 };
 
 struct GradientPiece {
+  std::size_t chunk = 0;
   Moment ready;
   std::int64_t elements = 0;
 };
 
 struct Bucket {
+  std::size_t chunk = 0;
   std::int64_t elements = 0;
   Moment opened;  // its first gradient is written by this step
   Moment ready;   // its last one

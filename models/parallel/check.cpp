@@ -31,6 +31,9 @@ void check_ranges(const Strategy& s, Problems& problems) {
   problems.positive("batch.global", s.global_batch);
   problems.positive("batch.micro", s.micro_batch);
   problems.positive("model.sequence", s.sequence);
+  problems.positive("parallel.virtual_stages", s.virtual_stages);
+  if (s.virtual_stages > 255)
+    problems.add("parallel.virtual_stages", "", "too many chunks on a stage", "at most 255", fmt::format("{}", s.virtual_stages));
   problems.positive("parallel.bucket", s.bucket.count());
   problems.positive("model.vocab_padding", s.vocab_padding);
   if (s.zero < 0 || s.zero > 3)
@@ -75,8 +78,87 @@ void check_tensor(const workload::ModelShape& shape, const Strategy& s, Problems
     divides(s.tp, "parallel.tp", s.sequence, "model.sequence", "the sequence that sequence parallelism cuts", problems);
 }
 
+// What a schedule asks of stages, chunks and micro-batches.
+void check_schedule(const Strategy& s, Problems& problems) {
+  const char* const word = name_of(s.schedule);
+  const std::int64_t m = s.global_batch / (std::int64_t{s.dp} * s.micro_batch);
+  const std::string micro_batches = fmt::format("{} micro-batches (batch.global {} / (parallel.dp {} x batch.micro {}))", m,
+                                                s.global_batch, s.dp, s.micro_batch);
+  const auto needs = [&](const char* path, const char* other, std::string problem, std::string expected, std::string got) {
+    problems.add(path, other, std::move(problem), std::move(expected), std::move(got));
+  };
+  const bool interleaves = s.schedule == Schedule::kInterleaved || s.schedule == Schedule::kOneFOneB;
+  const bool two_chunks = s.schedule != Schedule::kFile && placement_of(s.schedule, s.pp, 1).chunks == 2;
+  const std::int32_t fixed = two_chunks ? 2 : 1;
+  if (!interleaves && s.schedule != Schedule::kFile && s.virtual_stages != 1 && s.virtual_stages != fixed) {
+    needs("parallel.virtual_stages", "parallel.schedule", fmt::format("schedule {} has {} on each stage", word, two_chunks ? "two chunks" : "one chunk"),
+          fmt::format("{}, or schedule interleaved", fixed), fmt::format("{}", s.virtual_stages));
+  }
+  if (s.schedule == Schedule::kInterleaved && s.virtual_stages < 2) {
+    needs("parallel.schedule", "parallel.virtual_stages", "an interleaved schedule needs chunks to interleave",
+          "parallel.virtual_stages 2 or more, or schedule 1f1b", fmt::format("virtual_stages {}", s.virtual_stages));
+  }
+  if (s.pp == 1 && (s.virtual_stages > 1 || two_chunks)) {
+    needs(s.virtual_stages > 1 ? "parallel.virtual_stages" : "parallel.schedule", "parallel.pp",
+          "one stage has no pipeline to cut finer", "parallel.pp 2 or more, or schedule 1f1b without virtual_stages", "parallel.pp 1");
+  } else if (interleaves && s.virtual_stages > 1 && m < s.pp) {
+    needs("parallel.virtual_stages", "batch.global", "interleaving needs at least as many micro-batches as stages",
+          fmt::format("{} (parallel.pp) or more micro-batches", s.pp), micro_batches);
+  }
+  if (s.schedule == Schedule::kDualPipe && s.pp % 2 != 0) {
+    needs("parallel.schedule", "parallel.pp", "dualpipe pairs the stages of both halves", "an even parallel.pp",
+          fmt::format("parallel.pp {}", s.pp));
+  }
+  const bool dual = s.schedule == Schedule::kDualPipe || s.schedule == Schedule::kDualPipeV;
+  if (dual && (m < 2 * s.pp || (s.schedule == Schedule::kDualPipe && m % 2 != 0))) {
+    needs("parallel.schedule", "batch.global", fmt::format("schedule {} needs more micro-batches to fill both directions", word),
+          fmt::format("at least {} (2 x parallel.pp){}", 2 * s.pp, s.schedule == Schedule::kDualPipe ? ", an even number" : ""),
+          micro_batches);
+  }
+  if (s.zero >= 2 && !is_plain(s)) {
+    needs("parallel.zero", "parallel.schedule",
+          fmt::format("zero {} shards gradients after every pass, which schedule {} does not allow", s.zero, word),
+          "parallel.zero 0 or 1, or schedule 1f1b or gpipe without virtual_stages", fmt::format("parallel.zero {}", s.zero));
+  }
+}
+
+// A part without layers must at least embed or compute the loss.
+void check_layers(const workload::ModelShape& shape, const Strategy& s, Problems& problems) {
+  const Placement placement = placement_of(s);
+  const auto parts = static_cast<std::size_t>(placement.positions());
+  const std::vector<std::int64_t>& list = s.layers_per_stage;
+  const bool chunked = placement.positions() > s.pp;
+  if (list.empty()) {
+    if (chunked && placement.positions() > shape.layers + 2) {
+      problems.add("parallel.virtual_stages", "model.layers",
+                   fmt::format("{} stages of {} chunks leave chunks without layers", s.pp, placement.chunks),
+                   fmt::format("at most {} chunks in all (model.layers and the embedding and the loss)", shape.layers + 2),
+                   fmt::format("{}", parts));
+    }
+    return;
+  }
+  if (list.size() != parts) {
+    problems.add("parallel.layers_per_stage", "parallel.pp", "not one number for each part of the model",
+                 fmt::format("{} numbers ({} stages x {} chunks)", parts, s.pp, placement.positions() / s.pp),
+                 fmt::format("{}", list.size()));
+    return;
+  }
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    sum += list[i];
+    if (list[i] > 0 || (list[i] == 0 && (i == 0 || i + 1 == list.size()))) continue;
+    problems.add("parallel.layers_per_stage", "", fmt::format("part {} would be empty", i),
+                 "at least one layer; the first and the last may have none", fmt::format("{}", list[i]));
+    return;
+  }
+  if (sum != shape.layers) {
+    problems.add("parallel.layers_per_stage", "model.layers", "not all layers, or too many",
+                 fmt::format("numbers that add up to {} (model.layers)", shape.layers), fmt::format("{}", sum));
+  }
+}
+
 void check_pipeline(const workload::ModelShape& shape, const Strategy& s, Problems& problems) {
-  if (s.pp > shape.layers) {
+  if (s.pp > shape.layers && s.layers_per_stage.empty()) {
     problems.add("parallel.pp", "model.layers", fmt::format("{} stages for {} layers leave stages empty", s.pp, shape.layers),
                  fmt::format("at most {} (model.layers)", shape.layers), fmt::format("{}", s.pp));
   }
@@ -143,6 +225,8 @@ std::vector<StrategyError> check(const workload::ModelShape& shape, const Strate
   check_tensor(shape, strategy, problems);
   check_pipeline(shape, strategy, problems);
   check_batch(strategy, problems);
+  if (problems.empty()) check_schedule(strategy, problems);
+  if (problems.empty()) check_layers(shape, strategy, problems);
   if (problems.empty()) check_size(shape, strategy, problems);
   check_data(shape, strategy, problems);
   check_sequence(shape, strategy, problems);

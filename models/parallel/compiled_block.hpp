@@ -15,14 +15,19 @@ struct CompiledStep {
   std::string label;  // "layer.attention.qkv"
   std::variant<plan::KernelId, plan::Collective> body;
   std::size_t overlap_steps = 0;  // of a collective: steps that may run beside it
+  std::size_t index = 0;          // in the block's own list
 };
 
 struct CompiledBlock {
   std::vector<CompiledStep> forward;
   std::vector<CompiledStep> recompute;
-  std::vector<CompiledStep> backward;
+  std::vector<CompiledStep> backward;         // both gradients at once
+  std::vector<CompiledStep> backward_input;   // split: what the block before waits for
+  std::vector<CompiledStep> backward_weight;  //        the rest
   Bytes saved;
+  Bytes kept_for_weights;                     // split: alive from the input's gradient to the weights'
   std::string saved_label;
+  std::string kept_label;
   std::string workspace_label;
   std::string recompute_label;
 };

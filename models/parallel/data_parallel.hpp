@@ -2,15 +2,16 @@
 // the stage's writer calls around each block and each step of the backward pass.
 //
 // Replicated (ZeRO 0-2): gradients in buckets, reduced beside the backward pass on stream dp.
-//   ZeRO-0   all-reduce of each bucket in the last micro-batch's backward; without overlap, one
-//            all-reduce of everything after it
+//   ZeRO-0   all-reduce of each bucket in the last pass that gives its chunk's weight gradients (the
+//            last micro-batch's B, or W where they are apart); without overlap, one all-reduce a
+//            chunk after all of them
 //   ZeRO-1   reduce-scatter instead; the optimizer updates one shard; all-gather of the updated
 //            parameters by bucket: after the optimizer, or (overlap_param_gather) at the start of the
 //            step beside the first forward pass, in forward order, as a step in steady state sees the
 //            update of the step before it (Megatron-Core's overlap_param_gather)
 //   ZeRO-2   as ZeRO-1, but only a shard of the gradients persists: every micro-batch's buckets are
 //            reduce-scattered; at most two full buckets live at a time
-// Sharded (ZeRO-3, FSDP): parameters live as shards. A unit (a layer; embedding and head together are
+// Sharded (ZeRO-3, FSDP; and ZeRO-2: one chunk, both gradients in one pass): parameters live as shards. A unit (a layer; embedding and head together are
 //   the root unit) is all-gathered on dp.gather before its forward and again before its backward pass,
 //   `prefetch` units ahead, at most prefetch + 1 resharding units gathered at a time; its gradient is
 //   reduce-scattered on dp.reduce when its backward is done. The root, and every unit when
@@ -28,7 +29,7 @@
 
 #include "models/parallel/emitter.hpp"
 #include "models/parallel/groups.hpp"
-#include "models/parallel/schedule.hpp"
+#include "models/parallel/action.hpp"
 #include "models/parallel/stage_model.hpp"
 #include "models/parallel/strategy.hpp"
 

@@ -22,8 +22,14 @@ Groups make_groups(const Strategy& strategy, bool tied_embeddings, std::vector<p
   } else if (shard > 1) {
     result.shard = result.data;
   }
-  if (tied_embeddings && strategy.pp > 1) {
+  if (tied_embeddings && !placement_of(strategy).joins_ends()) {
     result.embedding = add({"embedding", {Axis::kPipeline}, {0, strategy.pp - 1}, {}});
+  }
+  if (placement_of(strategy).arrangement == Arrangement::kDual) {
+    for (std::int32_t stage = 0; stage < strategy.pp / 2; ++stage) {
+      const std::int32_t mirror = strategy.pp - 1 - stage;
+      result.copies.push_back(add({"copies." + std::to_string(stage), {Axis::kPipeline}, {stage, mirror}, {}}));
+    }
   }
   if (!strategy.clip_gradients) return result;
 

@@ -15,7 +15,8 @@ struct Groups {
   std::optional<plan::GroupId> data;       // all data ranks
   std::optional<plan::GroupId> shard;      // ZeRO: the workers that share one copy of the states
   std::optional<plan::GroupId> replica;    // ZeRO: the holders of one shard
-  std::optional<plan::GroupId> embedding;  // first and last stage
+  std::optional<plan::GroupId> embedding;  // first and last stage, unless one stage is both
+  std::vector<plan::GroupId> copies;       // DualPipe: by the lower stage of the two that hold the same parts
   std::optional<plan::GroupId> norm;       // the workers over which the gradient norm is summed
 };
 

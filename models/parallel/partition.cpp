@@ -5,7 +5,7 @@
 namespace stepcast::parallel {
 
 std::vector<LayerRange> split_layers(std::int64_t layers, std::int32_t stages) {
-  SIM_CHECK(stages >= 1 && stages <= layers, layers, stages);
+  SIM_CHECK(stages >= 1 && stages <= layers + 2, layers, stages);
   const std::int64_t base = layers / stages;
   const std::int64_t extra = layers % stages;
   const std::int64_t first_extra = (stages - extra) / 2;

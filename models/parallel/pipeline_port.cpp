@@ -5,63 +5,96 @@ namespace stepcast::parallel {
 using plan::Category;
 using plan::StreamKind;
 
-PipelinePort::PipelinePort(const StageModel& model, Emitter& emitter) : model_{model}, emitter_{emitter} {
-  if (model.stages == 1) return;
-  send_stream_ = emitter.builder.stream(StreamKind::kCommunication, "pp.send");
-  recv_stream_ = emitter.builder.stream(StreamKind::kCommunication, "pp.recv");
+PipelinePort::PipelinePort(const StageModel& model, const MessagePlan& plan, Emitter& emitter)
+    : model_{model}, plan_{plan}, mine_{plan.stages[static_cast<std::size_t>(model.stage)]}, emitter_{emitter} {
+  if (model.placement.stages == 1 || !plan.blocking) return;
+  emitter.builder.stream(StreamKind::kCommunication, "pp.send");
+  emitter.builder.stream(StreamKind::kCommunication, "pp.recv");
 }
 
-bool PipelinePort::receives(const Action& action) const {
-  return action.direction == Direction::kForward ? !model_.first() : !model_.last();
+plan::StreamId PipelinePort::stream_with(std::int32_t other, bool send) {
+  std::string name = send ? "pp.send" : "pp.recv";
+  if (!plan_.blocking) name += other == (model_.stage + 1) % model_.placement.stages ? ".next" : ".prev";
+  return emitter_.builder.stream(StreamKind::kCommunication, name);
 }
 
-bool PipelinePort::sends(const Action& action) const {
-  return action.direction == Direction::kForward ? !model_.last() : !model_.first();
+void PipelinePort::begin_step() {
+  for (const std::uint32_t message : mine_.posted_first) post(message, true);
 }
 
-void PipelinePort::post_receive(const Action& action, bool first_of_step) {
-  if (!receives(action)) return;
-  const bool forward = action.direction == Direction::kForward;
+void PipelinePort::begin_action(std::size_t action) {
+  for (const std::uint32_t message : mine_.taken_back[action]) take_back(message);
+}
+
+void PipelinePort::post(std::uint32_t id, bool first_of_step) {
+  const Message& message = plan_.messages[id];
   plan::ProgramBuilder& builder = emitter_.builder;
-  builder.context({forward ? plan::Stage::kForward : plan::Stage::kBackward, {}, action.micro_batch});
-  if (!first_of_step) builder.order(emitter_.compute, *recv_stream_);
-  const char* label = forward ? "pipeline.activation" : "pipeline.gradient";
-  received_ = emitter_.acquire(*recv_stream_, label, model_.boundary, Category::kCommunication);
-  builder.recv(*recv_stream_, label, model_.stage + (forward ? -1 : 1), model_.boundary);
-  arrival_ = builder.record(*recv_stream_);
+  builder.context({message.forward ? plan::Stage::kForward : plan::Stage::kBackward, {}, message.micro_batch});
+  const plan::StreamId stream = stream_with(message.from.stage, false);
+  if (!first_of_step) builder.order(emitter_.compute, stream);
+  const char* label = message.forward ? "pipeline.activation" : "pipeline.gradient";
+  Received& received = received_[{message.forward, message.to.chunk, message.micro_batch}];
+  received.buffer = emitter_.acquire(stream, label, model_.boundary, Category::kCommunication);
+  builder.recv(stream, label, message.from.stage, model_.boundary);
+  received.arrival = builder.record(stream);
 }
 
-void PipelinePort::await_receive() {
-  if (!arrival_) return;
-  emitter_.builder.wait(emitter_.compute, *arrival_);
-  arrival_.reset();
+void PipelinePort::await(const Pass& pass) {
+  const auto received = received_.find(key(pass));
+  if (received == received_.end() || !received->second.arrival) return;
+  emitter_.builder.wait(emitter_.compute, *received->second.arrival);
+  received->second.arrival.reset();
 }
 
-void PipelinePort::free_received() {
-  emitter_.release(emitter_.compute, received_);
-  received_.reset();
+void PipelinePort::free_received(const Pass& pass) {
+  const auto received = received_.find(key(pass));
+  if (received == received_.end()) return;
+  emitter_.release(emitter_.compute, received->second.buffer);
+  received_.erase(received);
 }
 
-void PipelinePort::send(const Action& action) {
-  if (!sends(action)) return;
-  const bool forward = action.direction == Direction::kForward;
+void PipelinePort::end_action(std::size_t action, const Action& what) {
+  for (const std::uint32_t message : mine_.sent[action]) send(message);
+  for (const Pass& pass : Passes{what}) hand_over(pass);
+  for (const std::uint32_t message : mine_.posted[action]) post(message, false);
+}
+
+void PipelinePort::send(std::uint32_t id) {
+  const Message& message = plan_.messages[id];
   plan::ProgramBuilder& builder = emitter_.builder;
-  builder.context({forward ? plan::Stage::kForward : plan::Stage::kBackward, {}, action.micro_batch});
-  free_sent();
-  const char* label = forward ? "pipeline.activation.out" : "pipeline.gradient.out";
-  sent_ = emitter_.acquire(emitter_.compute, label, model_.boundary, Category::kCommunication);
-  builder.order(emitter_.compute, *send_stream_);
-  builder.send(*send_stream_, label, model_.stage + (forward ? 1 : -1), model_.boundary);
-  departure_ = builder.record(*send_stream_);
+  builder.context({message.forward ? plan::Stage::kForward : plan::Stage::kBackward, {}, message.micro_batch});
+  if (plan_.blocking && !sent_.empty()) take_back(sent_.begin()->first);
+  const char* label = message.forward ? "pipeline.activation.out" : "pipeline.gradient.out";
+  const plan::StreamId stream = stream_with(message.to.stage, true);
+  Sent sent;
+  sent.buffer = emitter_.acquire(emitter_.compute, label, model_.boundary, Category::kCommunication);
+  builder.order(emitter_.compute, stream);
+  builder.send(stream, label, message.to.stage, model_.boundary);
+  sent.departure = builder.record(stream);
+  sent_[id] = sent;
 }
 
-void PipelinePort::end_step() { free_sent(); }
+// Nothing moves where the next part of the model is on this very stage.
+void PipelinePort::hand_over(const Pass& pass) {
+  if (pass.kind == ActionKind::kBackwardWeight) return;
+  const ChunkPlace here{model_.stage, pass.chunk};
+  const auto to = is_forward(pass) ? model_.placement.next(here) : model_.placement.previous(here);
+  if (!to || to->stage != model_.stage) return;
+  const char* label = is_forward(pass) ? "pipeline.activation" : "pipeline.gradient";
+  received_[{is_forward(pass), to->chunk, pass.micro_batch}].buffer =
+      emitter_.acquire(emitter_.compute, label, model_.boundary, Category::kCommunication);
+}
 
-void PipelinePort::free_sent() {
-  if (!sent_) return;
-  emitter_.builder.wait(emitter_.compute, *departure_);
-  emitter_.release(emitter_.compute, sent_);
-  sent_.reset();
+void PipelinePort::end_step() {
+  while (!sent_.empty()) take_back(sent_.begin()->first);
+}
+
+void PipelinePort::take_back(std::uint32_t message) {
+  const auto sent = sent_.find(message);
+  if (sent == sent_.end()) return;
+  emitter_.builder.wait(emitter_.compute, sent->second.departure);
+  emitter_.release(emitter_.compute, sent->second.buffer);
+  sent_.erase(sent);
 }
 
 }  // namespace stepcast::parallel

@@ -1,6 +1,7 @@
 #include "models/parallel/planner.hpp"
 
 #include "models/parallel/groups.hpp"
+#include "models/parallel/messages.hpp"
 #include "models/parallel/stage_model.hpp"
 #include "models/parallel/stage_program.hpp"
 #include "sim/base/check.hpp"
@@ -32,9 +33,13 @@ plan::Plan make_plan(const workload::ModelShape& shape, const Strategy& strategy
 
   const ModelBlocks blocks = make_blocks(shape, strategy);
   const Groups groups = make_groups(strategy, shape.tied_embeddings, plan.groups);
-  for (const StageModel& model : split_stages(blocks, strategy.pp)) {
+  const std::vector<ActionList> lists = schedule_of(strategy);
+  const Placement placement = placement_of(strategy);
+  const MessagePlan messages = plan_messages(lists, placement, play(lists, placement), is_plain(strategy));
+  for (const StageModel& model : split_stages(blocks, strategy)) {
     plan.program_of_stage.emplace_back(plan.programs.size());
-    plan.programs.push_back(make_stage_program(model, strategy, groups));
+    plan.programs.push_back(
+        make_stage_program({model, strategy, groups, lists[static_cast<std::size_t>(model.stage)], messages}));
   }
   return plan;
 }

@@ -23,6 +23,12 @@ Replicated::Replicated(const DataParallelContext& context)
   }
   open_.resize(buckets_.size());
   gathered_.resize(buckets_.size());
+  last_action_.resize(context.model.chunks.size());
+  for (std::size_t i = 0; i < context.actions.size(); ++i) {
+    for (const Pass& pass : Passes{context.actions[i]}) {
+      if (gives_weight_gradient(pass)) last_action_[pass.chunk] = i;
+    }
+  }
   if (sharded_gradients()) scatters_.emplace(context, stream_, "gradient.bucket");
 }
 
@@ -36,10 +42,14 @@ void Replicated::begin_step() {
 }
 
 void Replicated::begin_action(std::size_t action) {
-  const bool backward = context_.actions[action].direction == Direction::kBackward;
-  reducing_ = backward && (sharded_gradients() || action + 1 == context_.actions.size());
-  next_open_ = 0;
-  next_ready_ = 0;
+  reducing_ = false;
+  for (const Pass& pass : Passes{context_.actions[action]}) {
+    if (!gives_weight_gradient(pass)) continue;
+    reducing_ = sharded_gradients() || (context_.strategy.overlap_grad_reduce && last_action_[pass.chunk] == action);
+    next_ready_ = 0;
+    while (next_ready_ < buckets_.size() && buckets_[next_ready_].chunk != pass.chunk) ++next_ready_;
+    next_open_ = next_ready_;
+  }
 }
 
 // Gathers run in forward order, so the latest gather that a block needs is that of the lowest bucket
@@ -71,7 +81,7 @@ void Replicated::after_backward_step(std::size_t block, std::size_t step) {
     if (scatters_) {
       scatters_->close(*open_[next_ready_], bucket.elements);
     } else {
-      if (stream_ != e.compute) e.builder.order(e.compute, stream_);
+      e.builder.order(e.compute, stream_);
       reduce_gradient(context_, stream_, "gradient.bucket", bucket.elements);
     }
     ++next_ready_;
@@ -82,6 +92,8 @@ void Replicated::finish_gradients() {
   Emitter& e = context_.emitter;
   if (scatters_) {
     scatters_->drain();
+  } else if (!context_.strategy.overlap_grad_reduce) {
+    for (const Bucket& bucket : buckets_) reduce_gradient(context_, stream_, "gradient.bucket", bucket.elements);
   } else if (stream_ != e.compute) {
     const StageScope scope{e, plan::Stage::kGradientSync};
     e.builder.order(stream_, e.compute);

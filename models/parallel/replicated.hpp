@@ -35,6 +35,7 @@ class Replicated final : public DataParallel {
   std::optional<ScatterQueue> scatters_;             // ZeRO-2
   std::vector<std::optional<plan::BufferId>> open_;  // ZeRO-2: the bucket's full gradient
   std::vector<std::optional<plan::EventId>> gathered_;  // by bucket, of the gather at the start
+  std::vector<std::size_t> last_action_;  // by chunk: completes its gradients
   bool reducing_ = false;         // in this action
   std::size_t next_open_ = 0;
   std::size_t next_ready_ = 0;

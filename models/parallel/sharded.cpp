@@ -45,7 +45,7 @@ void Sharded::plan_uses() {
   std::vector<bool> held(units_.size(), false);
   std::int64_t in_flight = 0;
   for (const Action& action : context_.actions) {
-    const bool forward = action.direction == Direction::kForward;
+    const bool forward = action.kind == ActionKind::kForward;
     in_flight += forward ? 1 : -1;
     std::vector<std::size_t> left(units_.size());
     for (std::size_t u = 0; u < units_.size(); ++u) left[u] = units_[u].blocks;
@@ -66,7 +66,7 @@ void Sharded::plan_uses() {
 }
 
 void Sharded::begin_action(std::size_t action) {
-  if (context_.actions[action].direction == Direction::kForward) return;
+  if (context_.actions[action].kind == ActionKind::kForward) return;
   for (Unit& unit : units_) unit.gradients_left = unit.blocks;
 }
 

@@ -44,10 +44,10 @@ void count_partial_gradients(const workload::ModelShape& shape, const workload::
 
 ModelBlocks make_blocks(const workload::ModelShape& shape, const Strategy& strategy) {
   const workload::BlockOptions options = block_options(strategy);
-  const bool one_stage = strategy.pp == 1;
+  const bool one_table = placement_of(strategy).joins_ends();
   ModelBlocks blocks;
   blocks.embedding = make_embedding(shape, options);
-  blocks.head = make_head(shape, options, one_stage);
+  blocks.head = make_head(shape, options, one_table);
   blocks.boundary = boundary_activation(shape, options);
 
   std::map<std::optional<std::int64_t>, std::size_t> by_window;
@@ -56,36 +56,70 @@ ModelBlocks make_blocks(const workload::ModelShape& shape, const Strategy& strat
     if (is_new) blocks.layers.push_back(make_layer(shape, layer, options));
     blocks.block_of_layer.push_back(entry->second);
   }
-  if (shape.tied_embeddings && !one_stage) {
+  if (shape.tied_embeddings && !one_table) {
     blocks.tied_elements = padded_vocab(shape, options) / strategy.tp * shape.hidden;
   }
   count_partial_gradients(shape, options, blocks);
   return blocks;
 }
 
-std::vector<StageModel> split_stages(const ModelBlocks& blocks, std::int32_t stages) {
-  const std::vector<LayerRange> ranges = split_layers(static_cast<std::int64_t>(blocks.block_of_layer.size()), stages);
+namespace {
+
+// Which layers each position of the placement holds.
+std::vector<LayerRange> layer_ranges(std::int64_t layers, const Strategy& strategy, const Placement& placement) {
+  if (strategy.layers_per_stage.empty()) return split_layers(layers, placement.positions());
+  std::vector<LayerRange> ranges;
+  std::int64_t next = 0;
+  for (const std::int64_t count : strategy.layers_per_stage) {
+    ranges.push_back({next, count});
+    next += count;
+  }
+  return ranges;
+}
+
+void add_chunk(const ModelBlocks& blocks, const LayerRange& range, ChunkPlace place, StageModel& model) {
+  const std::size_t first = model.blocks.size();
+  model.partial_gradients += range.count * blocks.partial_per_layer;
+  const bool embeds = model.placement.first(place);
+  const bool heads = model.placement.last(place);
+  if (embeds) {
+    model.blocks.push_back({&blocks.embedding, BlockRole::kEmbedding, {}});
+    model.partial_gradients += blocks.partial_in_embedding;
+  }
+  for (std::int64_t layer = range.first; layer < range.first + range.count; ++layer) {
+    const std::size_t kind = blocks.block_of_layer[static_cast<std::size_t>(layer)];
+    model.blocks.push_back({&blocks.layers[kind], BlockRole::kLayer, static_cast<std::uint16_t>(layer)});
+  }
+  if (heads) {
+    model.blocks.push_back({&blocks.head, BlockRole::kHead, {}});
+    model.partial_gradients += blocks.partial_in_head;
+  }
+  if (embeds || heads) model.tied_gradients = blocks.tied_elements;
+  model.chunks.push_back({first, model.blocks.size() - first});
+}
+
+}  // namespace
+
+std::size_t StageModel::chunk_of(std::size_t block) const {
+  std::size_t chunk = 0;
+  while (block >= chunks[chunk].first + chunks[chunk].count) ++chunk;
+  return chunk;
+}
+
+std::vector<StageModel> split_stages(const ModelBlocks& blocks, const Strategy& strategy) {
+  const Placement placement = placement_of(strategy);
+  const std::vector<LayerRange> ranges =
+      layer_ranges(static_cast<std::int64_t>(blocks.block_of_layer.size()), strategy, placement);
   std::vector<StageModel> result;
-  for (std::int32_t stage = 0; stage < stages; ++stage) {
+  for (std::int32_t stage = 0; stage < placement.stages; ++stage) {
     StageModel& model = result.emplace_back();
     model.stage = stage;
-    model.stages = stages;
+    model.placement = placement;
     model.boundary = blocks.boundary;
-    const LayerRange range = ranges[static_cast<std::size_t>(stage)];
-    model.partial_gradients = range.count * blocks.partial_per_layer;
-    if (model.first()) {
-      model.blocks.push_back({&blocks.embedding, BlockRole::kEmbedding, {}});
-      model.partial_gradients += blocks.partial_in_embedding;
+    for (std::int32_t chunk = 0; chunk < placement.chunks; ++chunk) {
+      const ChunkPlace place{stage, static_cast<std::uint8_t>(chunk)};
+      add_chunk(blocks, ranges[static_cast<std::size_t>(placement.position(place))], place, model);
     }
-    for (std::int64_t layer = range.first; layer < range.first + range.count; ++layer) {
-      const std::size_t kind = blocks.block_of_layer[static_cast<std::size_t>(layer)];
-      model.blocks.push_back({&blocks.layers[kind], BlockRole::kLayer, static_cast<std::uint16_t>(layer)});
-    }
-    if (model.last()) {
-      model.blocks.push_back({&blocks.head, BlockRole::kHead, {}});
-      model.partial_gradients += blocks.partial_in_head;
-    }
-    if (model.first() || model.last()) model.tied_gradients = blocks.tied_elements;
     for (const StageBlock& block : model.blocks) {
       model.parameters += block.block->parameters;
       model.tensors += block.block->matrix_count;

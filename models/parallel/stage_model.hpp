@@ -1,11 +1,12 @@
 // models/parallel/stage_model.hpp — the blocks of a model, built once, and which of them a pipeline
-// stage runs. Layers of equal shape share one Block.
+// stage runs, chunk by chunk. Layers of equal shape share one Block.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "models/parallel/placement.hpp"
 #include "models/parallel/strategy.hpp"
 #include "models/workload/model_shape.hpp"
 #include "models/workload/operators.hpp"
@@ -38,21 +39,27 @@ struct StageBlock {
   std::optional<std::uint16_t> layer;  // global index
 };
 
-// In forward order. Borrows `blocks`.
+// Blocks first .. first + count - 1 of the stage.
+struct StageChunk {
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+
+// Chunk after chunk, each in forward order. Borrows `blocks`.
 struct StageModel {
   std::int32_t stage = 0;
-  std::int32_t stages = 1;
+  Placement placement;
   std::vector<StageBlock> blocks;
+  std::vector<StageChunk> chunks;
   std::int64_t parameters = 0;  // per tensor-parallel rank
   std::int64_t tensors = 0;     // parameter tensors
   std::int64_t partial_gradients = 0;
   std::int64_t tied_gradients = 0;  // summed with the other stage that holds the table
   Bytes boundary;
 
-  [[nodiscard]] bool first() const { return stage == 0; }
-  [[nodiscard]] bool last() const { return stage == stages - 1; }
+  [[nodiscard]] std::size_t chunk_of(std::size_t block) const;
 };
 
-std::vector<StageModel> split_stages(const ModelBlocks& blocks, std::int32_t stages);
+std::vector<StageModel> split_stages(const ModelBlocks& blocks, const Strategy& strategy);
 
 }  // namespace stepcast::parallel

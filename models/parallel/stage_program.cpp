@@ -1,5 +1,6 @@
 #include "models/parallel/stage_program.hpp"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 
@@ -7,8 +8,8 @@
 #include "models/parallel/data_parallel.hpp"
 #include "models/parallel/emitter.hpp"
 #include "models/parallel/optimizer_step.hpp"
+#include "models/parallel/pass_lane.hpp"
 #include "models/parallel/pipeline_port.hpp"
-#include "models/parallel/schedule.hpp"
 #include "models/parallel/state.hpp"
 
 namespace stepcast::parallel {
@@ -19,35 +20,32 @@ using plan::Stage;
 
 class StageWriter {
  public:
-  StageWriter(const StageModel& model, const Strategy& strategy, const Groups& groups)
-      : model_{model},
-        strategy_{strategy},
-        groups_{groups},
-        actions_{stage_actions(strategy.schedule, model.stage, model.stages, micro_batches(strategy))},
-        emitter_{"stage " + std::to_string(model.stage) + " of " + std::to_string(model.stages)},
-        port_{model, emitter_},
-        data_{make_data_parallel({model, strategy, groups, actions_, emitter_})} {
-    for (const StageBlock& block : model.blocks) {
+  explicit StageWriter(const StageProgramInputs& inputs)
+      : model_{inputs.model},
+        strategy_{inputs.strategy},
+        groups_{inputs.groups},
+        actions_{inputs.actions},
+        emitter_{"stage " + std::to_string(model_.stage) + " of " + std::to_string(model_.placement.stages)},
+        port_{model_, inputs.messages, emitter_},
+        data_{make_data_parallel({model_, strategy_, groups_, actions_, emitter_})} {
+    for (const StageBlock& block : model_.blocks) {
       if (!compiled_.contains(block.block))
-        compiled_.emplace(block.block, compile(*block.block, groups.tensor, emitter_.builder));
+        compiled_.emplace(block.block, compile(*block.block, groups_.tensor, emitter_.builder));
     }
-    saved_.resize(model.blocks.size() * static_cast<std::size_t>(micro_batches(strategy)));
+    saved_.resize(model_.blocks.size() * static_cast<std::size_t>(micro_batches(strategy_)));
+    kept_.resize(saved_.size());
   }
 
   plan::Program write() && {
     allocate_states();
     zero_gradients(model_, strategy_, emitter_);
     data_->begin_step();
-    port_.post_receive(actions_.front(), true);
+    port_.begin_step();
     for (std::size_t i = 0; i < actions_.size(); ++i) {
       data_->begin_action(i);
-      if (actions_[i].direction == Direction::kForward) {
-        forward(actions_[i]);
-      } else {
-        backward(actions_[i]);
-      }
-      port_.send(actions_[i]);
-      if (i + 1 < actions_.size()) port_.post_receive(actions_[i + 1], false);
+      port_.begin_action(i);
+      write_passes(actions_[i]);
+      port_.end_action(i, actions_[i]);
     }
     emitter_.builder.context({Stage::kGradientSync, {}, {}});
     port_.end_step();
@@ -68,84 +66,116 @@ class StageWriter {
     emitter_.builder.alloc(emitter_.compute, "optimizer", state.optimizer, Category::kOptimizer);
   }
 
-  void forward(const Action& action) {
-    emitter_.builder.context({Stage::kForward, {}, action.micro_batch});
-    port_.await_receive();
-    for (std::size_t i = 0; i < model_.blocks.size(); ++i) {
-      const StageBlock& block = model_.blocks[i];
-      const CompiledBlock& code = compiled_.at(block.block);
-      emitter_.builder.context({Stage::kForward, block.layer, action.micro_batch});
-      data_->before_forward(i);
-      if (i == 0) port_.free_received();  // handed over to what the block saves
-      saved(i, action) = emitter_.acquire(emitter_.compute, code.saved_label, code.saved, Category::kActivations);
-      const auto workspace = emitter_.acquire(emitter_.compute, code.workspace_label, block.block->forward_workspace,
-                                              Category::kWorkspace);
-      run(code.forward, [](std::size_t) {}, [](std::size_t) {});
-      emitter_.release(emitter_.compute, workspace);
-      data_->after_forward(i);
+  void write_passes(const Action& action) {
+    const bool beside = action.kind == ActionKind::kOverlapped;
+    PassLane first{emitter_, beside};
+    PassLane second{emitter_, beside};
+    PassLane* lane = &first;
+    for (const Pass& pass : Passes{action}) {
+      add_pass(pass, *lane);
+      lane = &second;
+    }
+    while (!first.done() || !second.done()) {
+      first.write_some();
+      second.write_some();
     }
   }
 
-  void backward(const Action& action) {
-    emitter_.builder.context({Stage::kBackward, {}, action.micro_batch});
-    port_.await_receive();
-    for (std::size_t i = model_.blocks.size(); i-- > 0;) {
-      const StageBlock& block = model_.blocks[i];
-      const CompiledBlock& code = compiled_.at(block.block);
-      emitter_.builder.context({Stage::kBackward, block.layer, action.micro_batch});
-      data_->before_backward(i);
-      std::optional<plan::BufferId> recomputed;
-      if (!code.recompute.empty()) {
-        const StageScope scope{emitter_, Stage::kRecompute};
-        recomputed = emitter_.acquire(emitter_.compute, code.recompute_label, block.block->recompute_peak,
-                                      Category::kActivations);
-        run(code.recompute, [](std::size_t) {}, [](std::size_t) {});
-      }
-      const auto workspace = emitter_.acquire(emitter_.compute, code.workspace_label, block.block->backward_workspace,
-                                              Category::kWorkspace);
-      run(
-          code.backward, [&](std::size_t step) { data_->before_backward_step(i, step); },
-          [&](std::size_t step) { data_->after_backward_step(i, step); });
-      emitter_.release(emitter_.compute, workspace);
-      emitter_.release(emitter_.compute, recomputed);
-      emitter_.release(emitter_.compute, saved(i, action));
-      if (i + 1 == model_.blocks.size()) port_.free_received();
-      data_->after_backward(i);
+  void add_pass(const Pass& pass, PassLane& lane) {
+    switch (pass.kind) {
+      case ActionKind::kForward: return forward(pass, lane);
+      case ActionKind::kBackward: return backward(pass, true, lane);
+      case ActionKind::kBackwardInput: return backward(pass, false, lane);
+      case ActionKind::kBackwardWeight: return weights(pass, lane);
+      case ActionKind::kOverlapped: return;  // has been taken apart
     }
   }
 
-  template <class Before, class After>
-  void run(const std::vector<CompiledStep>& steps, Before before, After after) {
-    struct Pending {
-      std::size_t needed_at;
-      plan::EventId done;
-    };
-    std::vector<Pending> pending;
-    plan::ProgramBuilder& builder = emitter_.builder;
-    const auto wait_until = [&](std::size_t step) {
-      std::erase_if(pending, [&](const Pending& p) {
-        if (p.needed_at > step) return false;
-        builder.wait(emitter_.compute, p.done);
-        return true;
+  void forward(const Pass& pass, PassLane& lane) {
+    const StageChunk chunk = model_.chunks[pass.chunk];
+    lane.add({Stage::kForward, {}, pass.micro_batch}, [=, this] { port_.await(pass); });
+    for (std::size_t i = chunk.first; i < chunk.first + chunk.count; ++i) {
+      const StageBlock& block = model_.blocks[i];
+      const CompiledBlock& code = compiled_.at(block.block);
+      const plan::Context context{Stage::kForward, block.layer, pass.micro_batch};
+      const auto workspace = std::make_shared<std::optional<plan::BufferId>>();
+      lane.add(context, [=, this, &code, &block] {
+        data_->before_forward(i);
+        if (i == chunk.first) port_.free_received(pass);  // handed over to what the block saves
+        at(saved_, i, pass) = emitter_.acquire(emitter_.compute, code.saved_label, code.saved, Category::kActivations);
+        *workspace = emitter_.acquire(emitter_.compute, code.workspace_label, block.block->forward_workspace,
+                                      Category::kWorkspace);
       });
-    };
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      wait_until(i);
-      before(i);
-      const CompiledStep& step = steps[i];
-      if (const auto* kernel = std::get_if<plan::KernelId>(&step.body)) {
-        builder.compute(emitter_.compute, step.label, *kernel);
-      } else if (step.overlap_steps == 0) {
-        builder.collective(emitter_.compute, step.label, std::get<plan::Collective>(step.body));
-      } else {
-        const plan::StreamId stream = builder.stream(plan::StreamKind::kCommunication, "tp");
-        builder.order(emitter_.compute, stream);
-        builder.collective(stream, step.label, std::get<plan::Collective>(step.body));
-        pending.push_back({i + step.overlap_steps + 1, builder.record(stream)});
-      }
-      after(i);
+      lane.add_steps(context, code.forward, {}, {});
+      lane.add(context, [=, this] {
+        emitter_.release(emitter_.compute, *workspace);
+        data_->after_forward(i);
+      });
     }
-    wait_until(SIZE_MAX);
+  }
+
+  // Both gradients, or what the input's needs alone.
+  void backward(const Pass& pass, bool with_weights, PassLane& lane) {
+    const StageChunk chunk = model_.chunks[pass.chunk];
+    lane.add({Stage::kBackward, {}, pass.micro_batch}, [=, this] { port_.await(pass); });
+    for (std::size_t i = chunk.first + chunk.count; i-- > chunk.first;) {
+      const StageBlock& block = model_.blocks[i];
+      const CompiledBlock& code = compiled_.at(block.block);
+      const plan::Context context{Stage::kBackward, block.layer, pass.micro_batch};
+      struct Transient {
+        std::optional<plan::BufferId> recomputed;
+        std::optional<plan::BufferId> workspace;
+      };
+      const auto transient = std::make_shared<Transient>();
+      lane.add(context, [=, this] { data_->before_backward(i); });
+      if (!code.recompute.empty()) {
+        const plan::Context again{Stage::kRecompute, block.layer, pass.micro_batch};
+        lane.add(again, [=, this, &code, &block] {
+          transient->recomputed = emitter_.acquire(emitter_.compute, code.recompute_label, block.block->recompute_peak,
+                                                   Category::kActivations);
+        });
+        lane.add_steps(again, code.recompute, {}, {});
+      }
+      lane.add(context, [=, this, &code, &block] {
+        transient->workspace = emitter_.acquire(emitter_.compute, code.workspace_label, block.block->backward_workspace,
+                                                Category::kWorkspace);
+      });
+      if (with_weights) {
+        lane.add_steps(context, code.backward, [=, this](std::size_t step) { data_->before_backward_step(i, step); },
+                       [=, this](std::size_t step) { data_->after_backward_step(i, step); });
+      } else {
+        lane.add_steps(context, code.backward_input, {}, {});
+      }
+      lane.add(context, [=, this, &code] {
+        emitter_.release(emitter_.compute, transient->workspace);
+        emitter_.release(emitter_.compute, transient->recomputed);
+        emitter_.release(emitter_.compute, at(saved_, i, pass));
+        if (!with_weights) {
+          at(kept_, i, pass) =
+              emitter_.acquire(emitter_.compute, code.kept_label, code.kept_for_weights, Category::kActivations);
+        }
+        if (i + 1 == chunk.first + chunk.count) port_.free_received(pass);
+        if (with_weights) data_->after_backward(i);
+      });
+    }
+  }
+
+  void weights(const Pass& pass, PassLane& lane) {
+    const StageChunk chunk = model_.chunks[pass.chunk];
+    for (std::size_t i = chunk.first + chunk.count; i-- > chunk.first;) {
+      const StageBlock& block = model_.blocks[i];
+      const CompiledBlock& code = compiled_.at(block.block);
+      const plan::Context context{Stage::kWeightGradient, block.layer, pass.micro_batch};
+      lane.add_steps(context, code.backward_weight, [=, this](std::size_t step) { data_->before_backward_step(i, step); },
+                     [=, this](std::size_t step) { data_->after_backward_step(i, step); });
+      lane.add(context, [=, this, &code] {
+        // The gradients of norms, made with the input's, count as ready with the block's last step.
+        const std::size_t last = code.backward.size() - 1;
+        if (code.backward_weight.empty() || code.backward_weight.back().index != last) data_->after_backward_step(i, last);
+        emitter_.release(emitter_.compute, at(kept_, i, pass));
+        data_->after_backward(i);
+      });
+    }
   }
 
   // ZeRO-2 and 3 hold a shard of each gradient by now.
@@ -157,31 +187,37 @@ class StageWriter {
                                    gradient_bytes(strategy_, ceil_div(elements, parts)), strategy_.gradient_dtype,
                                    purpose});
     };
+    if (!groups_.copies.empty()) {
+      const std::int32_t lower = std::min(model_.stage, model_.placement.stages - 1 - model_.stage);
+      all_reduce("gradient.copies", groups_.copies[static_cast<std::size_t>(lower)], model_.parameters,
+                 plan::Purpose::kPipeline);
+    }
     if (model_.partial_gradients > 0)
       all_reduce("gradient.partial", *groups_.tensor, model_.partial_gradients, plan::Purpose::kTensor);
     if (model_.tied_gradients > 0)
       all_reduce("gradient.tied_embedding", *groups_.embedding, model_.tied_gradients, plan::Purpose::kPipeline);
   }
 
-  std::optional<plan::BufferId>& saved(std::size_t block, const Action& action) {
-    return saved_[action.micro_batch * model_.blocks.size() + block];
+  using Buffers = std::vector<std::optional<plan::BufferId>>;  // by micro-batch and block
+
+  std::optional<plan::BufferId>& at(Buffers& buffers, std::size_t block, const Pass& pass) const {
+    return buffers[pass.micro_batch * model_.blocks.size() + block];
   }
 
   const StageModel& model_;
   const Strategy& strategy_;
   const Groups& groups_;
-  std::vector<Action> actions_;
+  const ActionList& actions_;
   Emitter emitter_;
   PipelinePort port_;
   std::unique_ptr<DataParallel> data_;
   std::map<const workload::Block*, CompiledBlock> compiled_;  // looked up only, never walked
-  std::vector<std::optional<plan::BufferId>> saved_;          // by micro-batch and block
+  Buffers saved_;  // from a forward pass to its backward pass
+  Buffers kept_;   // from the input gradients to the weight gradients
 };
 
 }  // namespace
 
-plan::Program make_stage_program(const StageModel& model, const Strategy& strategy, const Groups& groups) {
-  return StageWriter{model, strategy, groups}.write();
-}
+plan::Program make_stage_program(const StageProgramInputs& inputs) { return StageWriter{inputs}.write(); }
 
 }  // namespace stepcast::parallel

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
+#include "models/parallel/schedule.hpp"
 #include "models/workload/operators.hpp"
 #include "sim/base/units.hpp"
 #include "sim/plan/kernel.hpp"
@@ -12,8 +14,13 @@
 
 namespace stepcast::parallel {
 
-enum class Schedule : std::uint8_t { kGpipe, kOneFOneB };
 enum class Optimizer : std::uint8_t { kAdam, kAdamW, kSgd };  // SGD with momentum
+
+// A schedule that the user wrote: one list a stage, and how its chunks lie.
+struct WrittenSchedule {
+  Placement placement;
+  std::vector<ActionList> lists;
+};
 
 struct Strategy {
   // Degrees. World size = tp * pp * dp.
@@ -27,6 +34,9 @@ struct Strategy {
   std::int64_t micro_batch = 1;
   std::int64_t sequence = 0;  // tokens
   Schedule schedule = Schedule::kOneFOneB;
+  std::int32_t virtual_stages = 1;             // chunks a stage, of 1F1B and interleaved
+  std::optional<WrittenSchedule> written;      // of Schedule::kFile
+  std::vector<std::int64_t> layers_per_stage;  // of each part of the model, in its order; empty: even
   bool sequence_parallel = false;  // without effect at tp = 1
 
   // ZeRO: 0 none; 1 optimizer states, 2 and gradients, 3 and parameters sharded over the data axis.
@@ -59,6 +69,18 @@ struct Strategy {
 };
 
 constexpr std::int64_t micro_batches(const Strategy& s) { return s.global_batch / (s.dp * s.micro_batch); }
+
+// Requires: a schedule of a file is there.
+inline Placement placement_of(const Strategy& s) {
+  return s.schedule == Schedule::kFile ? s.written->placement : placement_of(s.schedule, s.pp, s.virtual_stages);
+}
+inline std::vector<ActionList> schedule_of(const Strategy& s) {
+  return s.schedule == Schedule::kFile ? s.written->lists : make_schedule(s.schedule, placement_of(s), micro_batches(s));
+}
+// The plain pipelines, whose messages go as Megatron-LM sends them without interleaving.
+inline bool is_plain(const Strategy& s) {
+  return s.schedule == Schedule::kGpipe || (s.schedule == Schedule::kOneFOneB && s.virtual_stages == 1);
+}
 
 // Workers that share one copy of what ZeRO shards; 1: nothing is sharded.
 constexpr std::int32_t shard_size(const Strategy& s) { return s.zero == 0 ? 1 : s.shard_group.value_or(s.dp); }

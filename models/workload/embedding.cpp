@@ -46,7 +46,7 @@ std::vector<Step> backward(const Context& c) {
     steps.add("embedding.position.grad", {OpClass::kEmbedding, Pass::kWeightGrad,
                                           static_cast<double>(m), m * d.bytes + table, table, 1});
   }
-  steps.gather("embedding.grad");
+  steps.gather("embedding.grad", true);
   // Scatter-add: every token's gradient is added to its row, read and written once.
   const std::int64_t n = d.rows * d.hidden;
   const std::int64_t owned = n / d.t;  // rows of this rank's band, on average
@@ -70,6 +70,8 @@ Block make_embedding(const ModelShape& shape, const BlockOptions& options) {
   if (options.dropout > 0) block.saved.push_back({"embedding.mask", Bytes{m}});
   block.forward_workspace = Bytes{d.rows * d.hidden * d.bytes};
   block.backward_workspace = Bytes{d.rows * d.hidden * d.bytes};
+
+  block.weight_gradients = Bytes{m * d.bytes};  // the table's rows are looked up again by token
 
   block.parameters = d.vocab * d.hidden;
   block.matrix_count = 1;

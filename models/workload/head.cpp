@@ -101,6 +101,9 @@ Block make_head(const ModelShape& shape, const BlockOptions& options, bool share
   block.forward_workspace = Bytes{gathered + c.logits() * d.bytes + unfused};
   block.backward_workspace = Bytes{c.logits() * d.bytes + unfused + gathered + full};
 
+  block.weight_inputs = Bytes{n};
+  block.weight_gradients = Bytes{c.logits() * d.bytes};
+
   block.parameters = norm_parameters(shape, d.hidden);
   block.matrix_count = norm_parameters(shape, d.hidden) / d.hidden;
   if (!(shape.tied_embeddings && shares_embedding)) {

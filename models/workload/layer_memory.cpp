@@ -121,6 +121,16 @@ std::int64_t backward_workspace(const LayerContext& c) {
                               residual + full});      // through the norm
 }
 
+// Inputs and output gradients of the four linear layers, as their weight-gradient products read them.
+void fill_weight_operands(const LayerContext& c, Block& block) {
+  const LocalDims& d = c.d;
+  const std::int64_t n = d.norm_rows * d.hidden;
+  const std::int64_t inputs = (c.shared_norm() ? n : 2 * n) + d.rows * (d.q_width + d.ffn);
+  const std::int64_t outputs = d.rows * (d.qkv_width + d.up_width + 2 * d.hidden);
+  block.weight_inputs = Bytes{inputs * d.gemm_bytes};
+  block.weight_gradients = Bytes{outputs * d.gemm_bytes};
+}
+
 void fill_parameters(const LayerContext& c, Block& block) {
   const LocalDims& d = c.d;
   const ModelShape& shape = c.shape;
@@ -173,6 +183,7 @@ void fill_layer_memory(const LayerContext& c, Block& block) {
   }
   block.forward_workspace = Bytes{forward_workspace(c)};
   block.backward_workspace = Bytes{backward_workspace(c)};
+  fill_weight_operands(c, block);
   fill_parameters(c, block);
 }
 

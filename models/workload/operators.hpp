@@ -65,6 +65,7 @@ struct TensorCollective {
   // say); the step after those needs its result.  overlaps_next is overlap_steps > 0.
   bool overlaps_next = false;
   int overlap_steps = 0;
+  bool for_weights = false;  // needed by weight gradients only: goes with them where they are put off
 };
 
 using Step = std::variant<Operator, TensorCollective>;
@@ -80,6 +81,10 @@ struct Block {
   std::vector<Step> recompute;      // runs before `backward`; empty unless recomputing
   std::vector<Step> backward;       // input- and weight-gradient kernels apart (Kernel::pass)
   std::vector<SavedTensor> saved;   // kept from forward to backward
+  // Where weight gradients are put off: what lives from the input gradients to them. The inputs of the
+  // linear layers (of `saved`, or computed again), and the gradients of their outputs.
+  Bytes weight_inputs;
+  Bytes weight_gradients;
   Bytes recompute_peak;             // extra activations alive while the block is recomputed
   Bytes forward_workspace;          // largest transient within the pass (beyond saved)
   Bytes backward_workspace;

@@ -73,10 +73,10 @@ void StepList::gemm(std::string name, Pass pass, Dtype dtype, plan::GemmShape sh
 }
 
 void StepList::collective(std::string name, CollectiveKind kind, std::int64_t bytes, Dtype dtype,
-                          int overlap_steps) {
+                          int overlap_steps, bool for_weights) {
   if (d_.t == 1) return;
   steps_.emplace_back(TensorCollective{std::move(name), kind, Bytes{bytes}, dtype,
-                                       overlap_steps > 0, overlap_steps});
+                                       overlap_steps > 0, overlap_steps, for_weights});
 }
 
 void StepList::norm(const std::string& name, NormKind kind, std::int64_t rows, std::int64_t width,
@@ -114,7 +114,7 @@ void StepList::linear_backward(const Linear& l, InputGradient input_gradient, bo
   // The gathered input is needed by dW only: beside dX, and beside the issue of dX's reduction.
   if (sharded_input)
     collective(l.name + ".regather", CollectiveKind::kAllGather, m * l.k * d_.bytes, d_.dtype,
-               reduced ? 2 : 1);
+               reduced ? 2 : 1, true);
   gemm(l.name + ".dgrad", Pass::kInputGrad, d_.gemm_dtype, {1, m, l.k, l.n},
        (m * l.n + weights) * d_.gemm_bytes, m * l.k * d_.bytes);
   if (reduced) reduce(l.name + ".dgrad", 1 + accumulations(1) + (l.bias ? 1 : 0));
@@ -142,10 +142,10 @@ void StepList::sum(const std::string& name, std::int64_t elements, Pass pass) {
              elements * d_.bytes, 1});
 }
 
-void StepList::gather(const std::string& name) {
+void StepList::gather(const std::string& name, bool for_weights) {
   if (!d_.sequence_parallel) return;
   collective(name + ".gather", CollectiveKind::kAllGather, d_.rows * d_.hidden * d_.bytes,
-             d_.dtype);
+             d_.dtype, 0, for_weights);
 }
 
 void StepList::reduce(const std::string& name, int overlap_steps) {

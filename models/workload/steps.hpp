@@ -52,7 +52,7 @@ class StepList {
   void gemm(std::string name, plan::Pass pass, plan::Dtype dtype, plan::GemmShape shape,
             std::int64_t read, std::int64_t written);
   void collective(std::string name, plan::CollectiveKind kind, std::int64_t bytes,
-                  plan::Dtype dtype, int overlap_steps = 0);
+                  plan::Dtype dtype, int overlap_steps = 0, bool for_weights = false);
 
   void norm(const std::string& name, NormKind kind, std::int64_t rows, std::int64_t width,
             bool backward, int launches = 1);
@@ -63,7 +63,7 @@ class StepList {
   void sum(const std::string& name, std::int64_t elements, plan::Pass pass);
 
   // Enter the column-parallel part: all-gather of the sequence shards, nothing without them.
-  void gather(const std::string& name);
+  void gather(const std::string& name, bool for_weights = false);
   // Leave the row-parallel part: all-reduce, or reduce-scatter into sequence shards.
   void reduce(const std::string& name, int overlap_steps = 0);
 

@@ -25,7 +25,7 @@ using GroupId = Id<struct GroupTag>;                  // index into Plan::groups
 using VolumesId = Id<struct VolumesTag>;              // index into Plan::volumes
 
 // The part of the step that an instruction belongs to; the time breakdown groups by it.
-enum class Stage : std::uint8_t { kInput, kForward, kRecompute, kBackward, kGradientSync, kOptimizer };
+enum class Stage : std::uint8_t { kInput, kForward, kRecompute, kBackward, kGradientSync, kOptimizer, kWeightGradient };
 
 // Which resource's traffic this is: exposed time is reported per purpose.
 enum class Purpose : std::uint8_t { kTensor, kPipeline, kData, kExpert, kContext, kOffload };

@@ -14,7 +14,8 @@ constexpr Words<kDtypeCount> kDtypes{"fp32", "tf32", "bf16", "fp16", "fp8"};
 constexpr Words<kOpClassCount> kOpClasses{"gemm",    "attention", "elementwise", "norm",
                                           "softmax", "embedding", "loss",        "optimizer"};
 constexpr Words<4> kPasses{"forward", "input_grad", "weight_grad", "backward"};
-constexpr Words<6> kStages{"input", "forward", "recompute", "backward", "gradient_sync", "optimizer"};
+constexpr Words<7> kStages{"input",         "forward",   "recompute",      "backward",
+                           "gradient_sync", "optimizer", "weight_gradient"};
 constexpr Words<6> kPurposes{"tensor", "pipeline", "data", "expert", "context", "offload"};
 constexpr Words<6> kCollectives{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "send_receive"};
 constexpr Words<5> kCopies{"host_to_device", "device_to_host", "device_to_device", "nvme_to_host", "host_to_nvme"};

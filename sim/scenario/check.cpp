@@ -23,6 +23,7 @@ class Checks {
     order();
     batch();
     sharding();
+    schedule_file();
     precision();
   }
 
@@ -129,7 +130,6 @@ class Checks {
     };
     only_one("cp", s_.parallel.cp, "context parallelism");
     only_one("ep", s_.parallel.ep, "expert parallelism");
-    only_one("virtual_stages", s_.parallel.virtual_stages, "the interleaved pipeline schedule");
   }
 
   void order() {
@@ -172,6 +172,17 @@ class Checks {
     if (*p.shard_group > 0 && p.dp % *p.shard_group != 0) {
       add("parallel.shard_group", fmt::format("{} does not divide the replicas", *p.shard_group),
           fmt::format("a divisor of {} ({})", p.dp, where_.cite("parallel.dp")), fmt::format("{}", *p.shard_group));
+    }
+  }
+
+  void schedule_file() {
+    const Parallel& p = s_.parallel;
+    if (p.schedule == Schedule::kFile && !p.schedule_file) {
+      add("parallel.schedule", "no schedule is written", "parallel.schedule_file with its lists", "file");
+    }
+    if (p.schedule != Schedule::kFile && p.schedule_file) {
+      add("parallel.schedule_file", "has no meaning beside a named schedule",
+          fmt::format("schedule: file ({}), or no such key", where_.cite("parallel.schedule")));
     }
   }
 

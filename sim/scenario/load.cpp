@@ -52,6 +52,7 @@ Reading read_scenario(Node tree, const std::string& path) {
   std::erase_if(out.mistakes, [&](const Diagnostic& d) { return d.problem == kMissingKey && meant.contains(d.path); });
   Scenario& s = out.loaded.scenario;
   if (s.model.hf) s.model.hf = resolve_path(*s.model.hf, path);
+  if (s.parallel.schedule_file) s.parallel.schedule_file = resolve_path(*s.parallel.schedule_file, path);
   if (s.profile) s.profile = resolve_path(*s.profile, path);
   if (is_node_file(s.cluster.node)) s.cluster.node = resolve_path(s.cluster.node, path);
   return out;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/base/units.hpp"
 #include "sim/scenario/key.hpp"
@@ -19,7 +20,9 @@ struct Parallel {
   std::int64_t cp = 1;                    // > 1 refused in this version
   std::int64_t ep = 1;                    // > 1 refused in this version
   Schedule schedule = Schedule::kOneFOneB;
-  std::int64_t virtual_stages = 1;        // > 1 refused in this version
+  std::optional<std::string> schedule_file;
+  std::int64_t virtual_stages = 1;
+  std::vector<std::int64_t> layers_per_stage;
   bool sequence_parallel = false;
   std::int64_t zero = 0;
   std::optional<std::int64_t> shard_group;  // default dp
@@ -37,9 +40,15 @@ struct Parallel {
     v.key("dp", dp, "Data parallel size: replicas that each take a part of the batch.", between(1, 1e6));
     v.key("cp", cp, "Context parallel size. Only 1 is modelled in this version.", between(1, 1e6));
     v.key("ep", ep, "Expert parallel size. Only 1 is modelled in this version.", between(1, 1e6));
-    v.key("schedule", schedule, "Order of forward and backward passes in the pipeline.");
+    v.key("schedule", schedule,
+          "Order of forward and backward passes in the pipeline (docs/guide/schedules.md); file: as schedule_file says.");
+    v.key("schedule_file", schedule_file, "A schedule written by hand, one list of passes a stage.",
+          not_empty().example("my_schedule.txt"));
     v.key("virtual_stages", virtual_stages,
-          "Model chunks of a pipeline stage (interleaving). Only 1 is modelled in this version.", between(1, 1e6));
+          "Model chunks of a pipeline stage. Above 1 with schedule 1f1b or interleaved: interleaved 1F1B.", between(1, 255));
+    v.key("layers_per_stage", layers_per_stage,
+          "Layers of each part of the model, pp x virtual_stages numbers in the model's order. Default: even, the ends shorter.",
+          between(0, 1e6).example("[3, 5, 5, 3]"));
     v.key("sequence_parallel", sequence_parallel,
           "Norms and dropout are split along the sequence over the tp GPUs; needs tp above 1.");
     v.key("zero", zero,

@@ -10,9 +10,22 @@ namespace stepcast::scenario {
 template <class E, std::size_t N>
 using WordList = std::array<std::pair<const char*, E>, N>;
 
-enum class Schedule : std::uint8_t { kGpipe, kOneFOneB };
-constexpr WordList<Schedule, 2> enum_words(Schedule) {
-  return {{{"gpipe", Schedule::kGpipe}, {"1f1b", Schedule::kOneFOneB}}};
+enum class Schedule : std::uint8_t {
+  kGpipe, kOneFOneB, kOneFOneBOverlap, kInterleaved, kZbH1, kZbH2, kZbV, kVHalf, kVMin, kDualPipe, kDualPipeV, kFile
+};
+constexpr WordList<Schedule, 12> enum_words(Schedule) {
+  return {{{"gpipe", Schedule::kGpipe},
+           {"1f1b", Schedule::kOneFOneB},
+           {"1f1b-overlap", Schedule::kOneFOneBOverlap},
+           {"interleaved", Schedule::kInterleaved},
+           {"zb-h1", Schedule::kZbH1},
+           {"zb-h2", Schedule::kZbH2},
+           {"zb-v", Schedule::kZbV},
+           {"v-half", Schedule::kVHalf},
+           {"v-min", Schedule::kVMin},
+           {"dualpipe", Schedule::kDualPipe},
+           {"dualpipe-v", Schedule::kDualPipeV},
+           {"file", Schedule::kFile}}};
 }
 
 enum class RecomputePolicy : std::uint8_t { kNone, kSelective, kFull };

@@ -86,7 +86,7 @@ TEST_CASE("plan file: another version or another file is refused") {
 TEST_CASE("plan file: errors give line, column, what was expected and the nearest word") {
   CHECK(error_of(kHead + kProgram + "0 forwrad 0 - - record 0\nend\nstages 0\n") ==
         "f.plan:11:3: error: unknown stage\n"
-        "  expected: one of backward, forward, gradient_sync, input, optimizer, recompute\n"
+        "  expected: one of backward, forward, gradient_sync, input, optimizer, recompute, weight_gradient\n"
         "  got:      forwrad\n"
         "  hint:     did you mean 'forward'?");
   CHECK(error_of(kHead + kProgram + "0 forward 0 - - alloc 1\nend\nstages 0\n") ==

@@ -69,7 +69,7 @@ TEST_CASE("planner: an input gradient is reduced beside the weight gradient, and
 TEST_CASE("planner: buckets follow the weight gradients from the last layer to the first") {
   Strategy s = base(2);
   const ModelBlocks blocks = make_blocks(kShape, s);
-  const auto stages = split_stages(blocks, 1);
+  const auto stages = split_stages(blocks, s);
   const auto pieces = gradient_pieces(stages[0]);
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < pieces.size(); ++i) {

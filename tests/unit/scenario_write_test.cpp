@@ -112,7 +112,8 @@ TEST_CASE("scenario: JSON Schema") {
   CHECK(schema["required"] == nlohmann::json({"name", "model", "cluster", "batch"}));
   const auto& parallel = schema["properties"]["parallel"]["properties"];
   CHECK(parallel["tp"]["minimum"] == 1);
-  CHECK(parallel["schedule"]["enum"] == nlohmann::json({"gpipe", "1f1b"}));
+  CHECK(parallel["schedule"]["enum"] == nlohmann::json({"gpipe", "1f1b", "1f1b-overlap", "interleaved", "zb-h1", "zb-h2", "zb-v", "v-half",
+                                                        "v-min", "dualpipe", "dualpipe-v", "file"}));
   CHECK(parallel["schedule"]["default"] == "1f1b");
   CHECK(parallel["bucket"]["type"] == "string");
   CHECK(parallel["sequence_parallel"]["default"] == false);
