@@ -52,7 +52,8 @@ void Connection::refuse(int status) const {
 }
 
 void Connection::execute(const char* sql) const {
-  if (const int status = sqlite3_exec(handle(), sql, nullptr, nullptr, nullptr); status != SQLITE_OK) refuse(status);
+  const int status = patiently([&] { return sqlite3_exec(handle(), sql, nullptr, nullptr, nullptr); });
+  if (status != SQLITE_OK) refuse(status);
 }
 
 std::int64_t Connection::integer(const char* sql) const {
@@ -93,14 +94,14 @@ Statement& Statement::bind_null() {
 }
 
 void Statement::run() {
-  check(sqlite3_step(handle_.get()));
+  check(connection_.patiently([&] { return sqlite3_step(handle_.get()); }));
   check(sqlite3_reset(handle_.get()));
   parameter_ = 0;
 }
 
 bool Statement::next() {
   column_ = 0;
-  const int status = sqlite3_step(handle_.get());
+  const int status = connection_.patiently([&] { return sqlite3_step(handle_.get()); });
   check(status);
   return status == SQLITE_ROW;
 }

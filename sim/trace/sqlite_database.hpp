@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include <sqlite3.h>
 
@@ -21,6 +22,18 @@ class Connection {
   [[nodiscard]] const std::string& path() const { return path_; }
   void execute(const char* sql) const;
   [[nodiscard]] std::int64_t integer(const char* sql) const;  // the single value of a query
+  // Calls until the answer is not "busy", or patience ends. SQLite's own waiting is not enough: where it fears
+  // a deadlock (a change to write-ahead logging, a last connection that closes) it answers at once.
+  template <class Call>
+  int patiently(Call call) const {
+    const auto end = std::chrono::steady_clock::now() + patience_;
+    int status = call();
+    while ((status & 0xff) == SQLITE_BUSY && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds{5});
+      status = call();
+    }
+    return status;
+  }
   // Throws what the status means to the user.
   [[noreturn]] void refuse(int status) const;
 
