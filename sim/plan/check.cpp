@@ -110,6 +110,20 @@ bool groups_sound(Findings& f) {
     if (std::adjacent_find(group.stages.begin(), group.stages.end(), std::greater_equal<>{}) != group.stages.end()) {
       refuse(group, "its stages are not ascending and distinct", "sort them");
     }
+    const auto cuts = [](std::int64_t block, std::int64_t whole) { return block >= 1 && whole % block == 0; };
+    if (group.split && !cuts(group.split->block, plan.degrees[group.split->axis])) {
+      refuse(group, fmt::format("blocks of {} do not cut the {} {} ranks", group.split->block,
+                                plan.degrees[group.split->axis], name_of(group.split->axis)), "take a divisor");
+    }
+    if (group.slice) {
+      std::int64_t whole = group.stages.empty() ? 1 : static_cast<std::int64_t>(group.stages.size());
+      for (const Axis axis : group.axes)
+        if (axis != Axis::kPipeline || group.stages.empty()) whole *= plan.degrees[axis];
+      if (group.slice->stride < 1 || !cuts(std::int64_t{group.slice->stride} * group.slice->size, whole)) {
+        refuse(group, fmt::format("{} ranks {} apart do not cut its {} ranks", group.slice->size, group.slice->stride, whole),
+               "stride x size must divide them");
+      }
+    }
     for (const std::int32_t stage : group.stages) {
       if (stage < 0 || stage >= plan.degrees[Axis::kPipeline]) {
         refuse(group, fmt::format("stage {} does not exist", stage),

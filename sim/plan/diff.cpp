@@ -153,6 +153,9 @@ void compare(std::vector<std::string>& out, const char* what, const T& before, c
 std::string text_of(const Group& group) {
   std::string text;
   for (const Axis axis : group.axes) text += (text.empty() ? "" : ",") + std::string{name_of(axis)};
+  if (group.split)
+    text += fmt::format(" {} blocks of {} {}", group.split->across ? "across" : "within", group.split->block, name_of(group.split->axis));
+  if (group.slice) text += fmt::format(" sliced {} by {}", group.slice->size, group.slice->stride);
   return group.stages.empty() ? text : fmt::format("{} on stages {}", text, fmt::join(group.stages, ","));
 }
 

@@ -13,6 +13,18 @@ struct Extent {
   std::vector<std::int32_t> values;
 };
 
+// The slice that `rank` lies in. Requires: `ranks` ascend and hold it.
+std::vector<RankId> cut(const std::vector<RankId>& ranks, const RankSlice& slice, RankId rank) {
+  const auto stride = static_cast<std::size_t>(slice.stride);
+  const auto size = static_cast<std::size_t>(slice.size);
+  SIM_CHECK(stride >= 1 && size >= 1 && ranks.size() % (stride * size) == 0, ranks.size(), stride, size);
+  const auto at = static_cast<std::size_t>(std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin());
+  const std::size_t first = at / (stride * size) * (stride * size) + at % stride;
+  std::vector<RankId> members;
+  for (std::size_t i = 0; i < size; ++i) members.push_back(ranks[first + i * stride]);
+  return members;
+}
+
 }  // namespace
 
 std::int32_t Plan::world_size() const {
@@ -89,7 +101,7 @@ std::vector<RankId> Plan::members(GroupId group, RankId rank) const {
     }
     ranks = std::move(next);
   }
-  return ranks;
+  return g.slice ? cut(ranks, *g.slice, rank) : ranks;
 }
 
 RankId Plan::peer(RankId rank, std::int32_t stage) const {

@@ -45,6 +45,14 @@ struct AxisSplit {
   friend auto operator<=>(const AxisSplit&, const AxisSplit&) = default;
 };
 
+// Cuts the ranks of a group, in rank order: those `stride` apart, `size` of them. Expert parallelism does not
+// follow one axis: its groups lie across tensor, context and data ranks.
+struct RankSlice {
+  std::int32_t stride = 1;
+  std::int32_t size = 1;  // stride x size divides the group
+  friend auto operator<=>(const RankSlice&, const RankSlice&) = default;
+};
+
 // The ranks that share all coordinates but those on `axes`. With `stages` set, only these pipeline
 // stages take part (the tied embedding's first and last stage, say).
 struct Group {
@@ -52,6 +60,7 @@ struct Group {
   std::vector<Axis> axes;            // sorted
   std::vector<std::int32_t> stages;  // empty: all stages on the pipeline axis
   std::optional<AxisSplit> split;    // of an axis in `axes`
+  std::optional<RankSlice> slice = {};
   friend auto operator<=>(const Group&, const Group&) = default;
 };
 

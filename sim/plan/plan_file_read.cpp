@@ -118,7 +118,26 @@ class Reader {
         group.stages.push_back(stage);
       }
     }
+    while (!line_.at_end()) read_cut(group);
     plan_.groups.push_back(std::move(group));
+  }
+
+  void read_cut(Group& group) {
+    constexpr std::int32_t kMostRanks = std::numeric_limits<std::int32_t>::max();
+    const std::string_view word = line_.word("cut");
+    if (word == "within" || word == "across") {
+      AxisSplit split{.across = word == "across"};
+      split.axis = line_.name<Axis>("axis");
+      split.block = line_.integer<std::int32_t>("block", 1, kMostRanks);
+      group.split = split;
+    } else if (word == "slice") {
+      RankSlice slice;
+      slice.stride = line_.integer<std::int32_t>("stride", 1, kMostRanks);
+      slice.size = line_.integer<std::int32_t>("size", 1, kMostRanks);
+      group.slice = slice;
+    } else {
+      line_.refuse_word("cut", {"within", "across", "slice"});
+    }
   }
 
   void read_program() {

@@ -75,7 +75,13 @@ class Writer {
     for (const Axis axis : group.axes) axes += (axes.empty() ? "" : ",") + std::string{name_of(axis)};
     std::string stages;
     for (const std::int32_t stage : group.stages) stages += (stages.empty() ? "" : ",") + fmt::format("{}", stage);
-    line("group {} {} {}", quoted(group.name), axes.empty() ? "-" : axes, stages.empty() ? "all" : stages);
+    std::string cuts;
+    if (group.split) {
+      const AxisSplit& split = *group.split;
+      cuts += fmt::format(" {} {} {}", split.across ? "across" : "within", name_of(split.axis), split.block);
+    }
+    if (group.slice) cuts += fmt::format(" slice {} {}", group.slice->stride, group.slice->size);
+    line("group {} {} {}{}", quoted(group.name), axes.empty() ? "-" : axes, stages.empty() ? "all" : stages, cuts);
   }
 
   void write(const VolumeTable& table) {

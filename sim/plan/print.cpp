@@ -102,8 +102,15 @@ class Printer {
       size *= axis == Axis::kPipeline && !group.stages.empty() ? static_cast<std::int64_t>(group.stages.size())
                                                                : plan_.degrees[axis];
     }
+    if (group.split) {
+      const std::int64_t block = group.split->block;
+      const std::int64_t degree = plan_.degrees[group.split->axis];
+      size = size / degree * (group.split->across ? degree / block : block);
+    }
+    if (group.slice) size = group.slice->size;
     std::string text = fmt::format("group {}: {}, {}", group.name, axes.empty() ? "no axis" : axes,
                                    counted(static_cast<std::size_t>(size), "worker"));
+    if (group.slice && group.slice->stride > 1) text += fmt::format(" {} apart", group.slice->stride);
     if (!group.stages.empty()) text += fmt::format(", stages {}", fmt::join(group.stages, " "));
     return text;
   }

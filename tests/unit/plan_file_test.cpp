@@ -63,6 +63,15 @@ TEST_CASE("plan file: volumes of an unequal all-to-all come back, and an even co
   CHECK(error_of(kHead + "volumes \"x\" recievers 1\n").find("did you mean 'receivers'?") != std::string::npos);
 }
 
+TEST_CASE("plan file: groups keep how they are cut") {
+  Plan plan = from_file_text(kHead + "stages\n", "f.plan");
+  plan.groups = {{"shard", {Axis::kData}, {}, AxisSplit{Axis::kData, 3, false}},
+                 {"replica", {Axis::kData}, {}, AxisSplit{Axis::kData, 3, true}},
+                 {"ep", {Axis::kTensor, Axis::kData}, {}, {}, RankSlice{2, 8}}};
+  CHECK(from_file_text(to_file_text(plan), "f.plan") == plan);
+  CHECK(error_of(kHead + "group \"x\" tp all sliced 2 8\nstages\n").find("one of") != std::string::npos);
+}
+
 TEST_CASE("plan file: doubles come back to the last bit") {
   Plan plan = from_file_text(kHead + "stages\n", "f.plan");
   for (const double value : {0.1, 1.0 / 3.0, 1e300, 4.9e-324, 123456789012345678.0}) {

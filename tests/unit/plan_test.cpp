@@ -82,6 +82,20 @@ TEST_CASE("plan: a split axis gives one's own block, or one's place in all block
   CHECK(values(wide.members(GroupId{1U}, rank_id(9))) == std::vector<std::uint32_t>{3, 9});
 }
 
+// tp 2, cp 2, dp 4, pp 2: a stage's 16 ranks in a row. Experts over 4 of them, one GPU an expert: {0..3}, {4..7}, ...; their
+// replicas lie 4 apart. Two GPUs an expert: every other one of 8. As Megatron-Core's expert rank generator counts them.
+TEST_CASE("plan: a slice takes ranks of a group that lie a stride apart") {
+  Plan plan = sized(2, 2, 4, 2);
+  const std::vector<Axis> stage{Axis::kTensor, Axis::kContext, Axis::kData};
+  plan.groups = {{"ep", stage, {}, {}, RankSlice{1, 4}}, {"edp", stage, {}, {}, RankSlice{4, 4}}, {"ep.wide", stage, {}, {}, RankSlice{2, 4}}};
+  const auto members = [&](std::uint32_t group, std::uint32_t rank) { return values(plan.members(GroupId{group}, rank_id(rank))); };
+  CHECK(members(0, 6) == std::vector<std::uint32_t>{4, 5, 6, 7});
+  CHECK(members(1, 6) == std::vector<std::uint32_t>{2, 6, 10, 14});
+  CHECK(members(2, 5) == std::vector<std::uint32_t>{1, 3, 5, 7});
+  CHECK(members(0, 22) == std::vector<std::uint32_t>{20, 21, 22, 23});  // of the second stage
+  CHECK(members(1, 22) == std::vector<std::uint32_t>{18, 22, 26, 30});
+}
+
 TEST_CASE("plan: only the listed stages take part in a group") {
   Plan plan = sized(1, 1, 1, 4);
   plan.groups = {{"embedding", {Axis::kPipeline}, {0, 3}}};
