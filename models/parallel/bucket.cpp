@@ -1,5 +1,6 @@
 #include "models/parallel/bucket.hpp"
 
+#include <algorithm>
 #include <variant>
 
 #include "sim/base/check.hpp"
@@ -26,17 +27,26 @@ std::size_t finished_at(const std::vector<workload::Step>& steps, std::size_t st
 
 void add_block(const workload::Block& block, std::size_t chunk, std::size_t index, std::vector<GradientPiece>& pieces) {
   SIM_CHECK(!block.backward.empty(), block.name);
-  std::int64_t left = block.parameters;
+  std::int64_t left = block.parameters - block.routed_parameters;
+  std::int64_t routed_left = block.routed_parameters;
   for (std::size_t step = 0; step < block.backward.size(); ++step) {
     if (!adds_to_weights(block.backward[step])) continue;
     const plan::Kernel& kernel = std::get<Operator>(block.backward[step]).kernel;
     if (!kernel.gemm) continue;
     const std::int64_t elements = kernel.gemm->batch * kernel.gemm->m * kernel.gemm->n;
+    if (std::get<Operator>(block.backward[step]).routed) {
+      pieces.push_back({chunk, {index, finished_at(block.backward, step)}, elements, Kind::kExpert});
+      routed_left -= elements;
+      continue;
+    }
     if (elements > left) continue;  // a table that counts with the embedding of this stage
-    pieces.push_back({chunk, {index, finished_at(block.backward, step)}, elements});
+    pieces.push_back({chunk, {index, finished_at(block.backward, step)}, elements, Kind::kDense});
     left -= elements;
   }
-  if (left > 0) pieces.push_back({chunk, {index, block.backward.size() - 1}, left});
+  SIM_CHECK(routed_left >= 0, block.name, routed_left);
+  const Moment last{index, block.backward.size() - 1};
+  if (routed_left > 0) pieces.push_back({chunk, last, routed_left, Kind::kExpert});  // biases
+  if (left > 0) pieces.push_back({chunk, last, left, Kind::kDense});
 }
 
 }  // namespace
@@ -52,13 +62,20 @@ std::vector<GradientPiece> gradient_pieces(const StageModel& model) {
 std::vector<Bucket> make_buckets(std::span<const GradientPiece> pieces, std::int64_t bucket_elements) {
   SIM_CHECK(bucket_elements >= 1);
   std::vector<Bucket> buckets;
-  bool open = false;
-  for (const GradientPiece& piece : pieces) {
-    if (!open || buckets.back().chunk != piece.chunk) buckets.push_back({piece.chunk, 0, piece.ready, piece.ready});
-    buckets.back().elements += piece.elements;
-    buckets.back().ready = piece.ready;
-    open = buckets.back().elements < bucket_elements;
+  for (const Kind kind : {Kind::kDense, Kind::kExpert}) {
+    bool open = false;
+    for (const GradientPiece& piece : pieces) {
+      if (piece.kind != kind) continue;
+      if (!open || buckets.back().chunk != piece.chunk) buckets.push_back({piece.chunk, kind, 0, piece.ready, piece.ready});
+      buckets.back().elements += piece.elements;
+      buckets.back().ready = piece.ready;
+      open = buckets.back().elements < bucket_elements;
+    }
   }
+  // The backward pass goes from the last block to the first.
+  std::stable_sort(buckets.begin(), buckets.end(), [](const Bucket& a, const Bucket& b) {
+    return a.ready.block != b.ready.block ? a.ready.block > b.ready.block : a.ready.step < b.ready.step;
+  });
   return buckets;
 }
 

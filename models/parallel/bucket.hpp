@@ -28,16 +28,19 @@ struct GradientPiece {
   std::size_t chunk = 0;
   Moment ready;
   std::int64_t elements = 0;
+  Kind kind = Kind::kDense;
 };
 
 struct Bucket {
   std::size_t chunk = 0;
+  Kind kind = Kind::kDense;
   std::int64_t elements = 0;
   Moment opened;  // its first gradient is written by this step
   Moment ready;   // its last one
 };
 
 std::vector<GradientPiece> gradient_pieces(const StageModel& model);
+// Routed experts' gradients have buckets of their own. In the order of readiness.
 // Requires: bucket_elements >= 1.
 std::vector<Bucket> make_buckets(std::span<const GradientPiece> pieces, std::int64_t bucket_elements);
 

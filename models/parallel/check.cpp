@@ -28,6 +28,12 @@ void check_ranges(const Strategy& s, Problems& problems) {
   problems.positive("parallel.tp", s.tp);
   problems.positive("parallel.pp", s.pp);
   problems.positive("parallel.dp", s.dp);
+  problems.positive("parallel.cp", s.cp);
+  problems.positive("parallel.ep", s.ep);
+  if (s.etp) problems.positive("parallel.etp", *s.etp);
+  if (s.routing.capacity_factor && !(*s.routing.capacity_factor > 0))
+    problems.add("model.capacity_factor", "", "experts that take no token", "above 0", "");
+  if (s.routing.skew < 0) problems.add("model.expert_skew", "", "a negative skew", "0 or more", "");
   problems.positive("batch.global", s.global_batch);
   problems.positive("batch.micro", s.micro_batch);
   problems.positive("model.sequence", s.sequence);
@@ -65,6 +71,12 @@ void divides(std::int64_t divisor, const char* path, std::int64_t value, const c
                fmt::format("a divisor of {} ({})", value, other), fmt::format("{}", divisor));
 }
 
+bool has_dense_layers(const workload::ModelShape& shape) {
+  for (std::int64_t layer = 0; layer < shape.layers; ++layer)
+    if (!has_experts(shape, layer)) return true;
+  return false;
+}
+
 void check_tensor(const workload::ModelShape& shape, const Strategy& s, Problems& problems) {
   divides(s.tp, "parallel.tp", shape.heads, "model.heads", "attention heads", problems);
   if (shape.kv_heads % s.tp != 0 && s.tp % shape.kv_heads != 0) {
@@ -73,9 +85,72 @@ void check_tensor(const workload::ModelShape& shape, const Strategy& s, Problems
                  fmt::format("a divisor or a multiple of {} (model.kv_heads)", shape.kv_heads),
                  fmt::format("{}", s.tp));
   }
-  divides(s.tp, "parallel.tp", shape.ffn, "model.ffn", "the width of the MLP", problems);
-  if (s.sequence_parallel)
-    divides(s.tp, "parallel.tp", s.sequence, "model.sequence", "the sequence that sequence parallelism cuts", problems);
+  if (has_dense_layers(shape)) divides(s.tp, "parallel.tp", shape.ffn, "model.ffn", "the width of the MLP", problems);
+  if (s.sequence_parallel && s.sequence % (std::int64_t{s.cp} * s.tp) != 0) {
+    problems.add("parallel.tp", "model.sequence", "sequence parallelism cuts the sequence unevenly",
+                 fmt::format("tp {} x cp {} to divide {} (model.sequence)", s.tp, s.cp, s.sequence), fmt::format("{}", s.tp));
+  }
+  if (s.tp > 1 && !s.sequence_parallel && (shape.experts || shape.latent)) {
+    problems.add("parallel.sequence_parallel", "parallel.tp",
+                 shape.experts ? "tensor-parallel ranks would all send the same tokens to the experts"
+                               : "tensor-parallel ranks would all compute the same latents",
+                 fmt::format("true with parallel.tp {}", s.tp), "false");
+  }
+}
+
+void check_context(const workload::ModelShape& shape, const Strategy& s, Problems& problems) {
+  if (s.cp == 1) return;
+  using workload::ContextStyle;
+  const bool ring = s.context_style == ContextStyle::kRing || s.context_style == ContextStyle::kPlainRing;
+  const std::int64_t parts = s.context_style == ContextStyle::kRing || s.context_style == ContextStyle::kAllGather ? 2 : 1;
+  if (s.sequence % (parts * s.cp) != 0) {
+    problems.add("parallel.cp", "model.sequence", "the sequence is cut unevenly",
+                 fmt::format("{}cp to divide {} (model.sequence)", parts == 2 ? "2 x " : "", s.sequence), fmt::format("{}", s.cp));
+  }
+  if (s.attention == workload::AttentionKernel::kUnfused) {
+    problems.add("parallel.cp", "model.attention", "unfused attention over context-parallel ranks is not modelled",
+                 "model.attention flash, or parallel.cp 1", fmt::format("{}", s.cp));
+  }
+  if (ring && shape.sliding_window && *shape.sliding_window < s.sequence) {
+    problems.add("parallel.cp_style", "model.sliding_window", "a ring does not know sliding windows",
+                 "all-gather or ulysses, or no model.sliding_window", "ring");
+  }
+  if (s.context_style == ContextStyle::kUlysses) {
+    const std::int64_t most = std::int64_t{s.cp} * s.tp;
+    for (const auto& [heads, path] : {std::pair{shape.heads, "model.heads"}, std::pair{shape.kv_heads, "model.kv_heads"}}) {
+      if (heads % most == 0) continue;
+      problems.add("parallel.cp", path, fmt::format("{} heads do not split over tp {} x cp {} ranks", heads, s.tp, s.cp),
+                   fmt::format("parallel.tp x parallel.cp to divide {} ({})", heads, path), fmt::format("{}", s.cp));
+    }
+  }
+}
+
+void check_experts(const workload::ModelShape& shape, const Strategy& s, Problems& problems) {
+  if (!shape.experts) {
+    if (s.ep > 1) problems.add("parallel.ep", "model.experts", "a dense model has no experts to deal out", "1, or a model with experts", fmt::format("{}", s.ep));
+    if (s.ep_within) problems.add("parallel.ep_within", "model.experts", "a dense model has no experts to deal out", "no such key, or a model with experts", fmt::format("{}", *s.ep_within));
+    if (s.etp) problems.add("parallel.etp", "model.experts", "a dense model has no experts to cut", "no such key, or a model with experts", fmt::format("{}", *s.etp));
+    return;
+  }
+  const workload::ExpertShape& e = *shape.experts;
+  divides(s.ep, "parallel.ep", e.count, "model.experts", "the experts", problems);
+  if (s.ep_within && (*s.ep_within < 1 || s.ep % *s.ep_within != 0))
+    problems.add("parallel.ep_within", "parallel.ep", fmt::format("{} ranks cannot be cut into hosts of {}", s.ep, *s.ep_within),
+                 fmt::format("a divisor of {} (parallel.ep)", s.ep), fmt::format("{}", *s.ep_within));
+  const std::int64_t etp = expert_tensor(s);
+  if (s.etp || s.tp > 1) divides(etp, s.etp ? "parallel.etp" : "parallel.tp", e.ffn, "model.expert_ffn", "the width of an expert", problems);
+  const std::int64_t workers = std::int64_t{s.tp} * s.cp * s.dp;
+  if (workers % (s.ep * etp) != 0) {
+    problems.add("parallel.ep", s.etp ? "parallel.etp" : "parallel.dp",
+                 fmt::format("ep {} x etp {} does not divide the workers of a stage", s.ep, etp),
+                 fmt::format("a divisor of {} (tp {} x cp {} x dp {})", workers, s.tp, s.cp, s.dp), fmt::format("{}", s.ep * etp));
+  }
+  if (etp > s.tp && etp % s.tp != 0)
+    problems.add("parallel.etp", "parallel.tp", "neither a divisor nor a multiple of tp", fmt::format("a divisor or a multiple of {} (parallel.tp)", s.tp), fmt::format("{}", etp));
+  if (s.shard_group && *s.shard_group < s.dp * s.cp) {
+    problems.add("parallel.shard_group", "model.experts", "shard groups beside experts, which have replicas of their own, are not modelled",
+                 "no such key with a mixture of experts", fmt::format("{}", *s.shard_group));
+  }
 }
 
 // What a schedule asks of stages, chunks and micro-batches.
@@ -194,14 +269,14 @@ void check_data(const workload::ModelShape& shape, const Strategy& s, Problems& 
     if (s.zero == 0) {
       problems.add("parallel.shard_group", "parallel.zero", "a shard group without anything sharded",
                    "parallel.zero 1, 2 or 3", "parallel.zero 0");
-    } else if (s.dp % *s.shard_group != 0 || (*s.shard_group == 1 && s.dp > 1)) {
+    } else if (s.dp * s.cp % *s.shard_group != 0 || (*s.shard_group == 1 && s.dp * s.cp > 1)) {
       problems.add("parallel.shard_group", "parallel.dp",
                    fmt::format("{} data-parallel ranks cannot be cut into shard groups of {}", s.dp, *s.shard_group),
                    fmt::format("a divisor of {} (parallel.dp){}", s.dp, s.dp > 1 ? ", at least 2" : ""),
                    fmt::format("{}", *s.shard_group));
     }
   }
-  if (s.zero >= 2 && s.pp > 1 && shape.tied_embeddings) {
+  if (s.zero >= 2 && s.pp > 1 && (shape.tied_embeddings || shape.predicted_ahead > 0)) {
     problems.add("parallel.zero", "model.tied_embeddings",
                  "the tied embedding's gradient, sharded differently on the first and the last stage, cannot be summed",
                  "parallel.zero 0 or 1, or parallel.pp 1", fmt::format("parallel.zero {}, parallel.pp {}", s.zero, s.pp));
@@ -223,6 +298,8 @@ std::vector<StrategyError> check(const workload::ModelShape& shape, const Strate
   check_ranges(strategy, problems);
   if (!problems.empty()) return problems.take();  // the rest divides by these
   check_tensor(shape, strategy, problems);
+  check_context(shape, strategy, problems);
+  check_experts(shape, strategy, problems);
   check_pipeline(shape, strategy, problems);
   check_batch(strategy, problems);
   if (problems.empty()) check_schedule(strategy, problems);

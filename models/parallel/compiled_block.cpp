@@ -11,21 +11,39 @@ std::string label_of(const workload::Block& block, const std::string& step) {
   return step.compare(0, block.name.size(), block.name) == 0 ? step : block.name + "." + step;
 }
 
+struct Place {
+  std::optional<plan::GroupId> group;
+  plan::Purpose purpose = plan::Purpose::kTensor;
+  const char* stream = "tp";
+};
+
+Place place_of(workload::Over over, const Groups& groups) {
+  switch (over) {
+    case workload::Over::kTensor: return {groups.tensor, plan::Purpose::kTensor, "tp"};
+    case workload::Over::kContext: return {groups.context, plan::Purpose::kContext, "cp"};
+    case workload::Over::kExpert: return {groups.expert, plan::Purpose::kExpert, "ep"};
+    case workload::Over::kExpertAcross: return {groups.expert_across, plan::Purpose::kExpert, "ep"};
+    case workload::Over::kExpertWithin: return {groups.expert_within, plan::Purpose::kExpert, "ep.within"};
+    case workload::Over::kExpertTensor: return {groups.expert_tensor, plan::Purpose::kExpert, "ep"};
+  }
+  return {};
+}
+
 std::vector<CompiledStep> compile_steps(const workload::Block& block, const std::vector<workload::Step>& steps,
-                                        std::optional<plan::GroupId> tensor_group, plan::ProgramBuilder& builder) {
+                                        const Groups& groups, plan::ProgramBuilder& builder) {
   std::vector<CompiledStep> result;
   result.reserve(steps.size());
   for (const workload::Step& step : steps) {
     if (const auto* op = std::get_if<workload::Operator>(&step)) {
-      result.push_back({label_of(block, op->name), builder.kernel(op->kernel), 0});
+      result.push_back({label_of(block, op->name), builder.kernel(op->kernel)});
       continue;
     }
-    const auto& collective = std::get<workload::TensorCollective>(step);
-    SIM_CHECK(tensor_group.has_value(), collective.name);
+    const auto& collective = std::get<workload::BlockCollective>(step);
+    const Place place = place_of(collective.over, groups);
+    SIM_CHECK(place.group.has_value(), collective.name);
     result.push_back({label_of(block, collective.name),
-                      plan::Collective{collective.kind, *tensor_group, collective.bytes, collective.dtype,
-                                       plan::Purpose::kTensor},
-                      static_cast<std::size_t>(collective.overlap_steps)});
+                      plan::Collective{collective.kind, *place.group, collective.bytes, collective.dtype, place.purpose},
+                      static_cast<std::size_t>(collective.overlap_steps), place.stream});
   }
   for (std::size_t i = 0; i < result.size(); ++i) result[i].index = i;
   return result;
@@ -33,7 +51,7 @@ std::vector<CompiledStep> compile_steps(const workload::Block& block, const std:
 
 bool for_weights(const workload::Step& step) {
   if (const auto* op = std::get_if<workload::Operator>(&step)) return op->kernel.pass == plan::Pass::kWeightGrad;
-  return std::get<workload::TensorCollective>(step).for_weights;
+  return std::get<workload::BlockCollective>(step).for_weights;
 }
 
 // Of the steps that a collective may run beside, those that stay in its half of the pass.
@@ -52,12 +70,11 @@ void split_backward(const workload::Block& block, CompiledBlock& result) {
 
 }  // namespace
 
-CompiledBlock compile(const workload::Block& block, std::optional<plan::GroupId> tensor_group,
-                      plan::ProgramBuilder& builder) {
+CompiledBlock compile(const workload::Block& block, const Groups& groups, plan::ProgramBuilder& builder) {
   CompiledBlock result;
-  result.forward = compile_steps(block, block.forward, tensor_group, builder);
-  result.recompute = compile_steps(block, block.recompute, tensor_group, builder);
-  result.backward = compile_steps(block, block.backward, tensor_group, builder);
+  result.forward = compile_steps(block, block.forward, groups, builder);
+  result.recompute = compile_steps(block, block.recompute, groups, builder);
+  result.backward = compile_steps(block, block.backward, groups, builder);
   split_backward(block, result);
   for (const workload::SavedTensor& tensor : block.saved) result.saved += tensor.size;
   result.saved_label = block.name + ".saved";

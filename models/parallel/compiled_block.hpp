@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "models/parallel/groups.hpp"
 #include "models/workload/operators.hpp"
 #include "sim/plan/builder.hpp"
 
@@ -15,6 +16,7 @@ struct CompiledStep {
   std::string label;  // "layer.attention.qkv"
   std::variant<plan::KernelId, plan::Collective> body;
   std::size_t overlap_steps = 0;  // of a collective: steps that may run beside it
+  const char* stream = "tp";      // that it runs on then
   std::size_t index = 0;          // in the block's own list
 };
 
@@ -32,8 +34,7 @@ struct CompiledBlock {
   std::string recompute_label;
 };
 
-// `tensor_group`: may be absent only when the block has no collective.
-CompiledBlock compile(const workload::Block& block, std::optional<plan::GroupId> tensor_group,
-                      plan::ProgramBuilder& builder);
+// A group may be absent only where the block has no collective over it.
+CompiledBlock compile(const workload::Block& block, const Groups& groups, plan::ProgramBuilder& builder);
 
 }  // namespace stepcast::parallel

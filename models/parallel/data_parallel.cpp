@@ -9,28 +9,30 @@ using plan::CollectiveKind;
 using plan::Purpose;
 
 std::unique_ptr<DataParallel> make_data_parallel(const DataParallelContext& context) {
-  if (context.strategy.dp == 1) return std::make_unique<DataParallel>();
+  if (dense_replicas(context.strategy) == 1 && !is_replicated(context, Kind::kExpert)) return std::make_unique<DataParallel>();
   if (context.strategy.zero == 3) return std::make_unique<Sharded>(context);
   return std::make_unique<Replicated>(context);
 }
 
 void reduce_gradient(const DataParallelContext& context, plan::StreamId stream, std::string_view label,
-                     std::int64_t elements) {
+                     std::int64_t elements, Kind kind) {
+  if (elements == 0 || !is_replicated(context, kind)) return;
   const Strategy& s = context.strategy;
   const StageScope scope{context.emitter, plan::Stage::kGradientSync};
   plan::ProgramBuilder& builder = context.emitter.builder;
-  if (!context.groups.shard) {
-    builder.collective(stream, label, {CollectiveKind::kAllReduce, *context.groups.data, gradient_bytes(s, elements),
+  const ReplicaGroups& groups = context.groups.of(kind);
+  if (!groups.shard) {
+    builder.collective(stream, label, {CollectiveKind::kAllReduce, *groups.all, gradient_bytes(s, elements),
                                        s.gradient_dtype, Purpose::kData});
     return;
   }
-  const std::int64_t padded = padded_to_shards(s, elements);
-  builder.collective(stream, label, {CollectiveKind::kReduceScatter, *context.groups.shard, gradient_bytes(s, padded),
+  const std::int64_t padded = padded_to_shards(s, elements, kind);
+  builder.collective(stream, label, {CollectiveKind::kReduceScatter, *groups.shard, gradient_bytes(s, padded),
                                      s.gradient_dtype, Purpose::kData});
-  if (context.groups.replica) {
+  if (groups.replica) {
     builder.collective(stream, label,
-                       {CollectiveKind::kAllReduce, *context.groups.replica,
-                        gradient_bytes(s, padded / shard_size(s)), s.gradient_dtype, Purpose::kData});
+                       {CollectiveKind::kAllReduce, *groups.replica,
+                        gradient_bytes(s, padded / shard_size(s, kind)), s.gradient_dtype, Purpose::kData});
   }
 }
 

@@ -19,6 +19,8 @@
 // With a shard group smaller than dp, a scatter is followed by an all-reduce of the shard over the
 // replicas (Megatron-Core's optimizer instances, FSDP's hybrid shard), in every micro-batch that
 // scatters.
+// Routed experts' parameters have replicas of their own: their buckets, gathers and scatters run over those,
+// on the same streams.
 // Each stream has a communicator of its own: gathers and reductions run side by side.
 // Ignores  copies into and out of buckets (they are views), the addition of a scattered shard to what
 //          earlier micro-batches left, padding but to a multiple of the shard group
@@ -34,6 +36,12 @@
 #include "models/parallel/strategy.hpp"
 
 namespace stepcast::parallel {
+
+// Of both kinds of parameters, where they are handled as a whole.
+struct Elements {
+  std::int64_t dense = 0;
+  std::int64_t routed = 0;
+};
 
 class DataParallel {
  public:
@@ -68,11 +76,16 @@ std::unique_ptr<DataParallel> make_data_parallel(const DataParallelContext& cont
 // Issues what sums a gradient over the data ranks on `stream`: all-reduce, or reduce-scatter and an
 // all-reduce over replicas.
 void reduce_gradient(const DataParallelContext& context, plan::StreamId stream, std::string_view label,
-                     std::int64_t elements);
+                     std::int64_t elements, Kind kind = Kind::kDense);
+// Nothing to sum where each of these parameters has one holder.
+inline bool is_replicated(const DataParallelContext& context, Kind kind) {
+  const ReplicaGroups& groups = context.groups.of(kind);
+  return groups.all || groups.shard;
+}
 
 // The next multiple of the shard size: what is cut into equal shards.
-constexpr std::int64_t padded_to_shards(const Strategy& s, std::int64_t elements) {
-  return ceil_div(elements, shard_size(s)) * shard_size(s);
+constexpr std::int64_t padded_to_shards(const Strategy& s, std::int64_t elements, Kind kind = Kind::kDense) {
+  return ceil_div(elements, shard_size(s, kind)) * shard_size(s, kind);
 }
 constexpr Bytes gradient_bytes(const Strategy& s, std::int64_t elements) {
   return Bytes{elements * plan::element_bytes(s.gradient_dtype)};

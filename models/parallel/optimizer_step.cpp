@@ -25,6 +25,12 @@ int launches(std::int64_t elements, std::int64_t tensors) {
                                                   ceil_div(elements, kElementsPerLaunch)}));
 }
 
+std::int64_t updated_tensors(const StageModel& model, const Strategy& strategy) {
+  std::int64_t tensors = 0;
+  for (const Kind kind : {Kind::kDense, Kind::kExpert}) tensors += ceil_div(model.tensors_of(kind), shard_size(strategy, kind));
+  return tensors;
+}
+
 plan::Kernel streaming_kernel(double flops, std::int64_t read, std::int64_t written, int launch_count) {
   plan::Kernel kernel;
   kernel.op = plan::OpClass::kOptimizer;
@@ -49,7 +55,7 @@ plan::Kernel zero_kernel(const StageModel& model, const Strategy& strategy) {
 plan::Kernel norm_kernel(const StageModel& model, const Strategy& strategy) {
   const std::int64_t n = persistent_state(model, strategy).updated_elements;
   plan::Kernel kernel = streaming_kernel(2 * static_cast<double>(n), n * plan::element_bytes(strategy.gradient_dtype),
-                                         0, launches(n, ceil_div(model.tensors, shard_size(strategy))));
+                                         0, launches(n, updated_tensors(model, strategy)));
   kernel.op = plan::OpClass::kElementwise;
   return kernel;
 }
@@ -63,7 +69,7 @@ plan::Kernel update_kernel(const StageModel& model, const Strategy& strategy) {
       plan::element_bytes(strategy.gradient_dtype) + states + (master > 0 ? master : parameter);
   const std::int64_t written = states + master + parameter;
   return streaming_kernel(update_flops(strategy.optimizer) * static_cast<double>(n), n * read, n * written,
-                          launches(n, ceil_div(model.tensors, shard_size(strategy))));
+                          launches(n, updated_tensors(model, strategy)));
 }
 
 void zero_gradients(const StageModel& model, const Strategy& strategy, Emitter& emitter) {
@@ -76,7 +82,7 @@ void update_parameters(const StageModel& model, const Strategy& strategy, const 
   if (strategy.clip_gradients) {
     emitter.builder.compute(emitter.compute, "optimizer.norm", norm_kernel(model, strategy));
     if (groups.norm) {
-      const plan::Purpose purpose = shard_size(strategy) > 1 ? plan::Purpose::kData
+      const plan::Purpose purpose = shard_size(strategy) > 1 || strategy.ep > 1 ? plan::Purpose::kData
                                     : strategy.pp > 1        ? plan::Purpose::kPipeline
                                                              : plan::Purpose::kTensor;
       emitter.builder.collective(

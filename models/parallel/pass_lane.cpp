@@ -35,7 +35,7 @@ bool PassLane::issue(const CompiledStep& step, std::size_t position) {
     builder.collective(emitter_.compute, step.label, collective);
     return false;
   }
-  const plan::StreamId stream = builder.stream(plan::StreamKind::kCommunication, "tp");
+  const plan::StreamId stream = builder.stream(plan::StreamKind::kCommunication, step.stream);
   builder.order(emitter_.compute, stream);
   builder.collective(stream, step.label, collective);
   pending_.push_back({position + step.overlap_steps + 1, builder.record(stream)});

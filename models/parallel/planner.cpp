@@ -28,11 +28,12 @@ plan::Plan make_plan(const workload::ModelShape& shape, const Strategy& strategy
   plan.degrees[plan::Axis::kTensor] = strategy.tp;
   plan.degrees[plan::Axis::kPipeline] = strategy.pp;
   plan.degrees[plan::Axis::kData] = strategy.dp;
+  plan.degrees[plan::Axis::kContext] = strategy.cp;
   plan.order = strategy.order;
   plan.work = work_of(shape, strategy);
 
   const ModelBlocks blocks = make_blocks(shape, strategy);
-  const Groups groups = make_groups(strategy, shape.tied_embeddings, plan.groups);
+  const Groups groups = make_groups(strategy, shape, plan.groups);
   const std::vector<ActionList> lists = schedule_of(strategy);
   const Placement placement = placement_of(strategy);
   const MessagePlan messages = plan_messages(lists, placement, play(lists, placement), is_plain(strategy));

@@ -3,10 +3,10 @@
 // Model    Megatron-LM tensor and pipeline parallelism (Shoeybi et al. 2019; Narayanan et al. 2021),
 //          ZeRO and FSDP data parallelism (Rajbhandari et al. 2020; Zhao et al. 2023). Blocks come from
 //          models/workload; this folder decides who runs which, in which order, beside what.
-// Streams  compute; tp (overlapped tensor collectives; the others block compute); pp.send, pp.recv, or
-//          one for each neighbour (pipeline_port.hpp);
+// Streams  compute; tp, cp, ep (overlapped collectives of blocks; the others block compute); pp.send,
+//          pp.recv, or one for each neighbour (pipeline_port.hpp);
 //          dp (ZeRO 0-2) or dp.gather, dp.reduce (ZeRO-3)
-// Ignores  context and expert parallelism; scaling the gradients after the clip norm
+// Ignores  scaling the gradients after the clip norm
 //          (fused into the update); loss scaling of fp16; checks for non-finite values
 // Tests    unit/planner_*_test, property/planner_test
 #pragma once

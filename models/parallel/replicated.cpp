@@ -8,6 +8,14 @@ using plan::CollectiveKind;
 using plan::Purpose;
 using plan::StreamKind;
 
+namespace {
+
+Elements elements_of(const Bucket& bucket) {
+  return bucket.kind == Kind::kDense ? Elements{bucket.elements, 0} : Elements{0, bucket.elements};
+}
+
+}  // namespace
+
 Replicated::Replicated(const DataParallelContext& context)
     : context_{context}, stream_{context.emitter.compute}, gather_stream_{context.emitter.compute} {
   const Strategy& s = context.strategy;
@@ -21,6 +29,7 @@ Replicated::Replicated(const DataParallelContext& context)
   if (!s.overlap_grad_reduce && !sharded_gradients()) {
     buckets_ = make_buckets(gradient_pieces(context.model), context.model.parameters);
   }
+  std::erase_if(buckets_, [&](const Bucket& bucket) { return !is_replicated(context, bucket.kind); });
   open_.resize(buckets_.size());
   gathered_.resize(buckets_.size());
   last_action_.resize(context.model.chunks.size());
@@ -48,7 +57,6 @@ void Replicated::begin_action(std::size_t action) {
     reducing_ = sharded_gradients() || (context_.strategy.overlap_grad_reduce && last_action_[pass.chunk] == action);
     next_ready_ = 0;
     while (next_ready_ < buckets_.size() && buckets_[next_ready_].chunk != pass.chunk) ++next_ready_;
-    next_open_ = next_ready_;
   }
 }
 
@@ -67,10 +75,8 @@ void Replicated::before_forward(std::size_t block) {
 
 void Replicated::before_backward_step(std::size_t block, std::size_t step) {
   if (!reducing_ || !scatters_) return;
-  while (next_open_ < buckets_.size() && buckets_[next_open_].opened == Moment{block, step}) {
-    open_[next_open_] = scatters_->open(buckets_[next_open_].elements);
-    ++next_open_;
-  }
+  for (std::size_t i = next_ready_; i < buckets_.size(); ++i)
+    if (buckets_[i].opened == Moment{block, step}) open_[i] = scatters_->open(elements_of(buckets_[i]));
 }
 
 void Replicated::after_backward_step(std::size_t block, std::size_t step) {
@@ -79,10 +85,10 @@ void Replicated::after_backward_step(std::size_t block, std::size_t step) {
   while (next_ready_ < buckets_.size() && buckets_[next_ready_].ready == Moment{block, step}) {
     const Bucket& bucket = buckets_[next_ready_];
     if (scatters_) {
-      scatters_->close(*open_[next_ready_], bucket.elements);
+      scatters_->close(*open_[next_ready_], elements_of(bucket));
     } else {
       e.builder.order(e.compute, stream_);
-      reduce_gradient(context_, stream_, "gradient.bucket", bucket.elements);
+      reduce_gradient(context_, stream_, "gradient.bucket", bucket.elements, bucket.kind);
     }
     ++next_ready_;
   }
@@ -93,7 +99,7 @@ void Replicated::finish_gradients() {
   if (scatters_) {
     scatters_->drain();
   } else if (!context_.strategy.overlap_grad_reduce) {
-    for (const Bucket& bucket : buckets_) reduce_gradient(context_, stream_, "gradient.bucket", bucket.elements);
+    for (const Bucket& bucket : buckets_) reduce_gradient(context_, stream_, "gradient.bucket", bucket.elements, bucket.kind);
   } else if (stream_ != e.compute) {
     const StageScope scope{e, plan::Stage::kGradientSync};
     e.builder.order(stream_, e.compute);
@@ -109,8 +115,8 @@ void Replicated::gather_parameters(const Bucket& bucket) {
   const Strategy& s = context_.strategy;
   context_.emitter.builder.collective(
       gather_stream_, "parameter.bucket",
-      {CollectiveKind::kAllGather, *context_.groups.shard,
-       parameter_bytes(s, padded_to_shards(s, bucket.elements)), s.dtype, Purpose::kData});
+      {CollectiveKind::kAllGather, *context_.groups.of(bucket.kind).shard,
+       parameter_bytes(s, padded_to_shards(s, bucket.elements, bucket.kind)), s.dtype, Purpose::kData});
 }
 
 }  // namespace stepcast::parallel

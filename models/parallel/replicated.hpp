@@ -37,7 +37,6 @@ class Replicated final : public DataParallel {
   std::vector<std::optional<plan::EventId>> gathered_;  // by bucket, of the gather at the start
   std::vector<std::size_t> last_action_;  // by chunk: completes its gradients
   bool reducing_ = false;         // in this action
-  std::size_t next_open_ = 0;
   std::size_t next_ready_ = 0;
 };
 

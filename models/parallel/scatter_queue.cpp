@@ -2,21 +2,27 @@
 
 namespace stepcast::parallel {
 
-plan::BufferId ScatterQueue::open(std::int64_t elements) {
+plan::BufferId ScatterQueue::open(const Elements& elements) {
   while (pending_.size() > 1) retire_oldest();
-  const Bytes size = gradient_bytes(context_.strategy, padded_to_shards(context_.strategy, elements));
+  const Strategy& s = context_.strategy;
+  const Bytes size = gradient_bytes(s, padded_to_shards(s, elements.dense, Kind::kDense) +
+                                           padded_to_shards(s, elements.routed, Kind::kExpert));
   return *context_.emitter.acquire(context_.emitter.compute, label_, size, plan::Category::kCommunication);
 }
 
-void ScatterQueue::close(plan::BufferId buffer, std::int64_t elements) {
+void ScatterQueue::close(plan::BufferId buffer, const Elements& elements) {
   Emitter& e = context_.emitter;
+  const auto reduce = [&] {
+    reduce_gradient(context_, stream_, label_, elements.dense, Kind::kDense);
+    reduce_gradient(context_, stream_, label_, elements.routed, Kind::kExpert);
+  };
   if (stream_ == e.compute) {
-    reduce_gradient(context_, stream_, label_, elements);
+    reduce();
     e.release(e.compute, buffer);
     return;
   }
   e.builder.order(e.compute, stream_);
-  reduce_gradient(context_, stream_, label_, elements);
+  reduce();
   pending_.push_back({buffer, e.builder.record(stream_)});
 }
 

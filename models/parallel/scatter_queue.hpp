@@ -16,9 +16,9 @@ class ScatterQueue {
   ScatterQueue(const DataParallelContext& context, plan::StreamId stream, std::string label)
       : context_{context}, stream_{stream}, label_{std::move(label)} {}
 
-  plan::BufferId open(std::int64_t elements);
+  plan::BufferId open(const Elements& elements);
   // Reduces a gradient that compute has finished.
-  void close(plan::BufferId buffer, std::int64_t elements);
+  void close(plan::BufferId buffer, const Elements& elements);
   // Compute waits for all reductions; all buffers are freed.
   void drain();
 

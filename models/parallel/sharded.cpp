@@ -32,7 +32,8 @@ Sharded::Sharded(const DataParallelContext& context)
       if (!is_layer) root = units_.size() - 1;
     }
     const std::size_t unit = is_layer ? units_.size() - 1 : *root;
-    units_[unit].elements += block.block->parameters;
+    units_[unit].elements.dense += is_replicated(context, Kind::kDense) ? block.block->parameters - block.block->routed_parameters : 0;
+    units_[unit].elements.routed += is_replicated(context, Kind::kExpert) ? block.block->routed_parameters : 0;
     ++units_[unit].blocks;
     unit_of_block_.push_back(unit);
   }
@@ -76,13 +77,14 @@ void Sharded::after_forward(std::size_t /*block*/) { end_use(); }
 void Sharded::before_backward(std::size_t block) {
   begin_use();
   Unit& unit = units_[unit_of_block_[block]];
-  if (!unit.gradient) unit.gradient = scatters_.open(unit.elements);
+  const bool sharded = unit.elements.dense + unit.elements.routed > 0;
+  if (sharded && !unit.gradient) unit.gradient = scatters_.open(unit.elements);
 }
 
 void Sharded::after_backward(std::size_t block) {
   end_use();
   Unit& unit = units_[unit_of_block_[block]];
-  if (--unit.gradients_left > 0) return;
+  if (--unit.gradients_left > 0 || !unit.gradient) return;
   scatters_.close(*unit.gradient, unit.elements);
   unit.gradient.reset();
 }
@@ -122,10 +124,15 @@ void Sharded::gather(std::size_t index) {
   // The buffer may be one that an earlier unit has left: compute must be through with it. This is also
   // what keeps the stream from running further ahead than `prefetch`.
   if (last_used_) e.builder.wait(gather_stream_, *last_used_);
-  const Bytes size = parameter_bytes(s, padded_to_shards(s, unit.elements));
-  unit.parameters = e.acquire(gather_stream_, "parameter.unit", size, plan::Category::kCommunication);
-  e.builder.collective(gather_stream_, "parameter.unit",
-                       {CollectiveKind::kAllGather, *context_.groups.shard, size, s.dtype, Purpose::kData});
+  const Bytes dense = parameter_bytes(s, padded_to_shards(s, unit.elements.dense, Kind::kDense));
+  const Bytes routed = parameter_bytes(s, padded_to_shards(s, unit.elements.routed, Kind::kExpert));
+  unit.parameters = e.acquire(gather_stream_, "parameter.unit", dense + routed, plan::Category::kCommunication);
+  const auto gather_part = [&](const ReplicaGroups& groups, Bytes size) {
+    if (size > Bytes{0})
+      e.builder.collective(gather_stream_, "parameter.unit", {CollectiveKind::kAllGather, *groups.shard, size, s.dtype, Purpose::kData});
+  };
+  gather_part(context_.groups.dense, dense);
+  gather_part(context_.groups.experts, routed);
   gather.arrived = e.builder.record(gather_stream_);
 }
 

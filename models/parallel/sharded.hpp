@@ -23,7 +23,7 @@ class Sharded final : public DataParallel {
  private:
   // What is gathered, used and reduced as a whole.
   struct Unit {
-    std::int64_t elements = 0;
+    Elements elements;             // sharded ones; experts without replicas are not
     bool keeps = false;           // gathered while any micro-batch is in flight
     std::size_t gradients_left = 0;  // blocks whose backward is still to come in this action
     std::size_t blocks = 0;

@@ -1,6 +1,7 @@
 #include "models/parallel/stage_model.hpp"
 
 #include <map>
+#include <utility>
 
 #include "models/parallel/partition.hpp"
 
@@ -12,10 +13,19 @@ workload::BlockOptions block_options(const Strategy& strategy) {
   options.sequence = strategy.sequence;
   options.tensor_parallel = strategy.tp;
   options.sequence_parallel = strategy.sequence_parallel && strategy.tp > 1;
+  options.context_parallel = strategy.cp;
+  options.context_style = strategy.context_style;
+  options.expert_parallel = strategy.ep;
+  options.expert_tensor_parallel = expert_tensor(strategy);
+  if (strategy.ep_within) options.experts_within = *strategy.ep_within;
+  options.routing = strategy.routing;
+  options.dispatch_dtype = strategy.dispatch_dtype;
+  options.overlap_shared_experts = strategy.overlap_shared_experts;
   options.dtype = strategy.dtype;
   options.gemm_dtype = strategy.gemm_dtype;
   options.attention = strategy.attention;
   options.recompute = strategy.recompute;
+  options.recompute_parts = strategy.recompute_parts;
   options.fused_kernels = strategy.fused_kernels;
   options.fused_loss = strategy.fused_loss;
   options.fused_accumulation = strategy.fused_accumulation;
@@ -30,12 +40,23 @@ namespace {
 void count_partial_gradients(const workload::ModelShape& shape, const workload::BlockOptions& options,
                              ModelBlocks& blocks) {
   if (options.tensor_parallel == 1) return;
-  if (shape.qk_norm) blocks.partial_per_layer += 2 * norm_parameters(shape, shape.head_dim);
+  if (!shape.qk_norm_whole) blocks.partial_per_layer += qk_norm_parameters(shape, 0, 0);
   if (!options.sequence_parallel) return;
   const std::int64_t norm = norm_parameters(shape, shape.hidden);
   blocks.partial_per_layer += shape.norms_per_layer * norm;
   if (has_output_bias(shape)) blocks.partial_per_layer += shape.hidden;
   if (shape.mlp_bias) blocks.partial_per_layer += shape.hidden;
+  if (shape.latent) {
+    const workload::LatentAttention& l = *shape.latent;
+    const std::int64_t kv = l.kv_rank + l.rope_dim;
+    blocks.partial_per_layer += shape.hidden * (l.q_rank + kv) + norm_parameters(shape, l.q_rank) + norm_parameters(shape, l.kv_rank);
+    if (shape.attention_bias) blocks.partial_per_layer += l.q_rank + kv;
+  }
+  if (shape.experts) {
+    const workload::ExpertShape& e = *shape.experts;
+    blocks.partial_per_expert_layer = e.count * shape.hidden + (e.router_bias ? e.count : 0) + (e.shared_gate ? shape.hidden : 0);
+  }
+  if (shape.predicted_ahead > 0) blocks.partial_in_predictor = 3 * norm + 2 * shape.hidden * shape.hidden;
   blocks.partial_in_head = norm;
   if (shape.embedding_norm) blocks.partial_in_embedding += norm;
 }
@@ -50,13 +71,22 @@ ModelBlocks make_blocks(const workload::ModelShape& shape, const Strategy& strat
   blocks.head = make_head(shape, options, one_table);
   blocks.boundary = boundary_activation(shape, options);
 
-  std::map<std::optional<std::int64_t>, std::size_t> by_window;
+  for (std::int64_t i = 0; i < shape.predicted_ahead; ++i) {
+    blocks.predictors.push_back(make_predictor(shape, options));
+    if (i > 0 || one_table) continue;
+    blocks.predictors.back().parameters += padded_vocab(shape, options) / strategy.tp * shape.hidden;  // a copy of the table
+    ++blocks.predictors.back().matrix_count;
+  }
+
+  std::map<std::pair<std::optional<std::int64_t>, bool>, std::size_t> by_kind;
   for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
-    const auto [entry, is_new] = by_window.try_emplace(window_of(shape, layer), blocks.layers.size());
+    const bool experts = has_experts(shape, layer);
+    blocks.layer_has_experts.push_back(experts);
+    const auto [entry, is_new] = by_kind.try_emplace({window_of(shape, layer), experts}, blocks.layers.size());
     if (is_new) blocks.layers.push_back(make_layer(shape, layer, options));
     blocks.block_of_layer.push_back(entry->second);
   }
-  if (shape.tied_embeddings && !one_table) {
+  if ((shape.tied_embeddings || shape.predicted_ahead > 0) && !one_table) {
     blocks.tied_elements = padded_vocab(shape, options) / strategy.tp * shape.hidden;
   }
   count_partial_gradients(shape, options, blocks);
@@ -77,9 +107,24 @@ std::vector<LayerRange> layer_ranges(std::int64_t layers, const Strategy& strate
   return ranges;
 }
 
+void add_layer(const ModelBlocks& blocks, std::size_t layer, StageModel& model) {
+  model.partial_gradients += blocks.partial_per_layer;
+  if (blocks.layer_has_experts[layer]) model.partial_gradients += blocks.partial_per_expert_layer;
+  model.blocks.push_back({&blocks.layers[blocks.block_of_layer[layer]], BlockRole::kLayer, static_cast<std::uint16_t>(layer)});
+}
+
+// Behind the head; on another stage than the embedding they look tokens up in a copy of its table.
+void add_predictors(const ModelBlocks& blocks, StageModel& model) {
+  const std::size_t layers = blocks.block_of_layer.size();
+  for (std::size_t i = 0; i < blocks.predictors.size(); ++i) {
+    model.blocks.push_back({&blocks.predictors[i], BlockRole::kLayer, static_cast<std::uint16_t>(layers + i)});
+    model.partial_gradients += blocks.partial_per_layer + blocks.partial_in_predictor;
+    if (blocks.layer_has_experts.back()) model.partial_gradients += blocks.partial_per_expert_layer;
+  }
+}
+
 void add_chunk(const ModelBlocks& blocks, const LayerRange& range, ChunkPlace place, StageModel& model) {
   const std::size_t first = model.blocks.size();
-  model.partial_gradients += range.count * blocks.partial_per_layer;
   const bool embeds = model.placement.first(place);
   const bool heads = model.placement.last(place);
   if (embeds) {
@@ -87,12 +132,12 @@ void add_chunk(const ModelBlocks& blocks, const LayerRange& range, ChunkPlace pl
     model.partial_gradients += blocks.partial_in_embedding;
   }
   for (std::int64_t layer = range.first; layer < range.first + range.count; ++layer) {
-    const std::size_t kind = blocks.block_of_layer[static_cast<std::size_t>(layer)];
-    model.blocks.push_back({&blocks.layers[kind], BlockRole::kLayer, static_cast<std::uint16_t>(layer)});
+    add_layer(blocks, static_cast<std::size_t>(layer), model);
   }
   if (heads) {
     model.blocks.push_back({&blocks.head, BlockRole::kHead, {}});
     model.partial_gradients += blocks.partial_in_head;
+    add_predictors(blocks, model);
   }
   if (embeds || heads) model.tied_gradients = blocks.tied_elements;
   model.chunks.push_back({first, model.blocks.size() - first});
@@ -123,6 +168,8 @@ std::vector<StageModel> split_stages(const ModelBlocks& blocks, const Strategy& 
     for (const StageBlock& block : model.blocks) {
       model.parameters += block.block->parameters;
       model.tensors += block.block->matrix_count;
+      model.routed_parameters += block.block->routed_parameters;
+      model.routed_tensors += block.block->routed_count;
     }
   }
   return result;

@@ -16,7 +16,8 @@ namespace stepcast::parallel {
 struct ModelBlocks {
   workload::Block embedding;
   workload::Block head;
-  std::vector<workload::Block> layers;       // distinct ones: with and without sliding window
+  std::vector<workload::Block> layers;       // distinct ones: with and without sliding window, experts
+  std::vector<workload::Block> predictors;   // of further tokens, one after the other
   std::vector<std::size_t> block_of_layer;   // into `layers`
   Bytes boundary;                            // activation between stages, per tensor-parallel rank
   std::int64_t tied_elements = 0;            // of the table that two stages hold; 0: none
@@ -24,6 +25,9 @@ struct ModelBlocks {
   // biases under sequence parallelism (each rank saw its own tokens), head norms always (each rank
   // saw its own heads). Megatron-LM: _allreduce_non_tensor_model_parallel_grads.
   std::int64_t partial_per_layer = 0;
+  std::int64_t partial_per_expert_layer = 0;  // besides: router and the gate of shared experts
+  std::vector<bool> layer_has_experts;
+  std::int64_t partial_in_predictor = 0;
   std::int64_t partial_in_head = 0;
   std::int64_t partial_in_embedding = 0;
 };
@@ -51,13 +55,21 @@ struct StageModel {
   Placement placement;
   std::vector<StageBlock> blocks;
   std::vector<StageChunk> chunks;
-  std::int64_t parameters = 0;  // per tensor-parallel rank
+  std::int64_t parameters = 0;  // per worker
   std::int64_t tensors = 0;     // parameter tensors
+  std::int64_t routed_parameters = 0;  // of `parameters`: routed experts'
+  std::int64_t routed_tensors = 0;
   std::int64_t partial_gradients = 0;
   std::int64_t tied_gradients = 0;  // summed with the other stage that holds the table
   Bytes boundary;
 
   [[nodiscard]] std::size_t chunk_of(std::size_t block) const;
+  [[nodiscard]] std::int64_t parameters_of(Kind kind) const {
+    return kind == Kind::kExpert ? routed_parameters : parameters - routed_parameters;
+  }
+  [[nodiscard]] std::int64_t tensors_of(Kind kind) const {
+    return kind == Kind::kExpert ? routed_tensors : tensors - routed_tensors;
+  }
 };
 
 std::vector<StageModel> split_stages(const ModelBlocks& blocks, const Strategy& strategy);

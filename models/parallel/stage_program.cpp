@@ -30,7 +30,7 @@ class StageWriter {
         data_{make_data_parallel({model_, strategy_, groups_, actions_, emitter_})} {
     for (const StageBlock& block : model_.blocks) {
       if (!compiled_.contains(block.block))
-        compiled_.emplace(block.block, compile(*block.block, groups_.tensor, emitter_.builder));
+        compiled_.emplace(block.block, compile(*block.block, groups_, emitter_.builder));
     }
     saved_.resize(model_.blocks.size() * static_cast<std::size_t>(micro_batches(strategy_)));
     kept_.resize(saved_.size());

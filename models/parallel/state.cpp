@@ -4,7 +4,8 @@ namespace stepcast::parallel {
 
 PersistentState persistent_state(const StageModel& model, const Strategy& strategy) {
   constexpr std::int64_t kFp32Bytes = plan::element_bytes(plan::Dtype::kFp32);
-  const std::int64_t shard = ceil_div(model.parameters, shard_size(strategy));
+  std::int64_t shard = 0;
+  for (const Kind kind : {Kind::kDense, Kind::kExpert}) shard += ceil_div(model.parameters_of(kind), shard_size(strategy, kind));
   const std::int64_t states = moments(strategy) + (has_master(strategy) ? 1 : 0);
   PersistentState state;
   state.gradient_elements = strategy.zero >= 2 ? shard : model.parameters;

@@ -23,10 +23,15 @@ struct WrittenSchedule {
 };
 
 struct Strategy {
-  // Degrees. World size = tp * pp * dp.
+  // Degrees. World size = tp * cp * pp * dp. Experts are dealt out over the same workers in their own way:
+  // ep groups of etp workers lie within a stage's tp * cp * dp, and what is left of them are replicas.
   std::int32_t tp = 1;
   std::int32_t pp = 1;
   std::int32_t dp = 1;
+  std::int32_t cp = 1;
+  std::int32_t ep = 1;
+  std::optional<std::int32_t> etp;        // empty: tp
+  std::optional<std::int32_t> ep_within;  // ep ranks of one host: dispatch and combine in two levels
   plan::AxisOrder order = plan::kMegatronOrder;
 
   // Batch: sequences. Micro-batches per step = global_batch / (dp * micro_batch).
@@ -39,7 +44,14 @@ struct Strategy {
   std::vector<std::int64_t> layers_per_stage;  // of each part of the model, in its order; empty: even
   bool sequence_parallel = false;  // without effect at tp = 1
 
-  // ZeRO: 0 none; 1 optimizer states, 2 and gradients, 3 and parameters sharded over the data axis.
+  // Long sequences and experts.
+  workload::ContextStyle context_style = workload::ContextStyle::kRing;
+  workload::Routing routing;
+  std::optional<plan::Dtype> dispatch_dtype;  // of tokens on their way to experts; empty: dtype
+  bool overlap_shared_experts = false;        // shared experts run beside dispatch and combine
+
+  // ZeRO: 0 none; 1 optimizer states, 2 and gradients, 3 and parameters sharded over the data
+  // and context axes, those of experts over their replicas.
   int zero = 0;
   std::optional<std::int32_t> shard_group;  // shard over blocks of this many data ranks; empty: dp
   bool overlap_grad_reduce = true;          // reduce gradients beside the backward pass
@@ -58,6 +70,7 @@ struct Strategy {
 
   // What a block runs and keeps (see workload::BlockOptions).
   workload::Recompute recompute = workload::Recompute::kNone;
+  workload::RecomputeParts recompute_parts;
   workload::AttentionKernel attention = workload::AttentionKernel::kFlash;
   bool fused_kernels = true;
   bool fused_loss = true;
@@ -82,8 +95,19 @@ inline bool is_plain(const Strategy& s) {
   return s.schedule == Schedule::kGpipe || (s.schedule == Schedule::kOneFOneB && s.virtual_stages == 1);
 }
 
+// Workers that hold the same dense parameters, and those that hold the same experts.
+constexpr std::int32_t expert_tensor(const Strategy& s) { return s.etp.value_or(s.tp); }
+constexpr std::int32_t dense_replicas(const Strategy& s) { return s.dp * s.cp; }
+constexpr std::int32_t expert_replicas(const Strategy& s) { return s.dp * s.cp * s.tp / (s.ep * expert_tensor(s)); }
+
+// Parameters by what they are replicated over.
+enum class Kind : std::uint8_t { kDense, kExpert };
+
 // Workers that share one copy of what ZeRO shards; 1: nothing is sharded.
-constexpr std::int32_t shard_size(const Strategy& s) { return s.zero == 0 ? 1 : s.shard_group.value_or(s.dp); }
+constexpr std::int32_t shard_size(const Strategy& s, Kind kind = Kind::kDense) {
+  if (s.zero == 0) return 1;
+  return kind == Kind::kExpert ? expert_replicas(s) : s.shard_group.value_or(dense_replicas(s));
+}
 
 // Optimizer states beside the parameters kept in `dtype`: [bytes per parameter], all in fp32.
 constexpr bool has_master(const Strategy& s) {

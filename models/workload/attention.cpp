@@ -11,35 +11,6 @@ constexpr std::int64_t kFp32Bytes = 4;
 // FLOPs of a masked, scaled softmax per score: scale, mask, max, subtract, exp, sum, divide.
 constexpr double kSoftmaxFlops = 7;
 
-void flash(const LayerContext& c, StepList& steps, bool backward) {
-  const LocalDims& d = c.d;
-  plan::Kernel kernel;
-  kernel.op = OpClass::kAttention;
-  kernel.pass = backward ? Pass::kBackward : Pass::kForward;
-  kernel.dtype = d.dtype;
-  kernel.attention = plan::AttentionShape{.batch = d.batch,
-                                          .query_heads = d.q_heads,
-                                          .kv_heads = d.kv_heads,
-                                          .query_length = d.sequence,
-                                          .kv_length = d.sequence,
-                                          .head_dim = d.head_dim,
-                                          .value_dim = d.head_dim,
-                                          .causal = true,
-                                          .window = c.window};
-  // Two products of 2 d FLOPs a pair; the backward pass runs five (scores again, dV, dP, dQ, dK).
-  const double products = backward ? 5 : 2;
-  kernel.flops = Flops::from_si(products * 2 * static_cast<double>(d.batch * d.q_width) *
-                                causal_pairs(d.sequence, c.window));
-  const std::int64_t statistics = d.batch * d.q_heads * d.sequence * kFp32Bytes;
-  const std::int64_t qkv = d.rows * d.qkv_width * d.bytes;
-  const std::int64_t output = d.rows * d.q_width * d.bytes;
-  kernel.read = Bytes{backward ? qkv + 2 * output + statistics : qkv};
-  kernel.written = Bytes{backward ? qkv : output + statistics};
-  // Backward: row sums of dO*O, the main kernel, conversion of the fp32 dQ.
-  kernel.launches = backward ? 3 : 1;
-  steps.add_kernel(backward ? "attention.core.grad" : "attention.core", kernel);
-}
-
 void batched(const LayerContext& c, StepList& steps, const char* name, Pass pass, std::int64_t m,
              std::int64_t n, std::int64_t k) {
   const LocalDims& d = c.d;
@@ -81,7 +52,7 @@ void dropout(const LayerContext& c, StepList& steps, bool backward) {
 
 // Heads side by side again, for the projection; backwards the batched GEMMs read strided heads.
 void join_heads(const LayerContext& c, StepList& steps) {
-  const std::int64_t bytes = c.d.rows * c.d.q_width * c.d.bytes;
+  const std::int64_t bytes = c.d.rows * c.d.out_width * c.d.bytes;
   steps.add("attention.join_heads", {OpClass::kElementwise, Pass::kForward, 0, bytes, bytes, 1});
 }
 
@@ -104,7 +75,9 @@ void expand_kv(const LayerContext& c, StepList& steps, bool backward) {
 void rotary(const LayerContext& c, StepList& steps, bool backward) {
   if (c.shape.position != Position::kRotary) return;
   const LocalDims& d = c.d;
-  const std::int64_t n = d.rows * (d.q_width + d.kv_width);
+  // Latent attention rotates a part of each query head and one key part that all heads share.
+  const std::int64_t n = c.shape.latent ? d.rows * (d.q_heads + 1) * c.shape.latent->rope_dim
+                                        : d.rows * (d.q_width + d.kv_width);
   Work work{.op = OpClass::kElementwise, .pass = backward ? Pass::kBackward : Pass::kForward};
   work.flops = 3 * static_cast<double>(n);  // x cos + rotated(x) sin
   // Written out, for queries and keys each: negate, concatenate, times cos, times sin, sum.
@@ -117,22 +90,24 @@ void rotary(const LayerContext& c, StepList& steps, bool backward) {
 }  // namespace
 
 void attention_core(const LayerContext& c, StepList& steps) {
-  if (c.flash()) return flash(c, steps, false);
+  if (c.flash()) return flash_forward(c, steps);
   const std::int64_t s = c.d.sequence;
   const std::int64_t head = c.d.head_dim;
+  const std::int64_t value = c.d.value_dim;
   batched(c, steps, "attention.scores", Pass::kForward, s, s, head);
   softmax(c, steps, false);
   dropout(c, steps, false);
-  batched(c, steps, "attention.context", Pass::kForward, s, head, s);
+  batched(c, steps, "attention.context", Pass::kForward, s, value, s);
   join_heads(c, steps);
 }
 
 void attention_core_backward(const LayerContext& c, StepList& steps) {
-  if (c.flash()) return flash(c, steps, true);
+  if (c.flash()) return flash_backward(c, steps);
   const std::int64_t s = c.d.sequence;
   const std::int64_t head = c.d.head_dim;
-  batched(c, steps, "attention.context.dscores", Pass::kInputGrad, s, s, head);
-  batched(c, steps, "attention.context.dvalue", Pass::kInputGrad, s, head, s);
+  const std::int64_t value = c.d.value_dim;
+  batched(c, steps, "attention.context.dscores", Pass::kInputGrad, s, s, value);
+  batched(c, steps, "attention.context.dvalue", Pass::kInputGrad, s, value, s);
   dropout(c, steps, true);
   softmax(c, steps, true);
   batched(c, steps, "attention.scores.dquery", Pass::kInputGrad, s, head, s);

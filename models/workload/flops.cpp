@@ -7,13 +7,37 @@ namespace stepcast::workload {
 
 namespace {
 
-// Multiply-adds per token outside the attention scores: one per matrix weight the token meets.
-double matrix_weights_per_layer(const ModelShape& shape) {
-  const double h = static_cast<double>(shape.hidden);
-  const double query = static_cast<double>(shape.heads * shape.head_dim);
-  const double key_value = static_cast<double>(2 * shape.kv_heads * shape.head_dim);
-  return h * (2 * query + key_value) +
-         (shape.gated_mlp ? 3 : 2) * h * static_cast<double>(shape.ffn);
+double wide(std::int64_t value) { return static_cast<double>(value); }
+
+double attention_weights(const ModelShape& shape) {
+  const double h = wide(shape.hidden);
+  if (!shape.latent) {
+    return h * wide(2 * shape.heads * shape.head_dim + 2 * shape.kv_heads * shape.head_dim);
+  }
+  const LatentAttention& l = *shape.latent;
+  const double query = wide(shape.heads * (l.nope_dim + l.rope_dim));
+  const double q = l.q_rank > 0 ? wide(l.q_rank) * (h + query) : h * query;
+  return q + h * wide(l.kv_rank + l.rope_dim) + wide(l.kv_rank) * wide(shape.heads * (l.nope_dim + l.value_dim)) +
+         h * wide(shape.heads * l.value_dim);
+}
+
+// Multiply-adds per token outside the attention scores: one per matrix weight the token meets, the
+// router's few left out (Megatron-LM num_floating_point_operations).
+double matrix_weights(const ModelShape& shape, std::int64_t layer) {
+  const double mlp = (shape.gated_mlp ? 3 : 2) * wide(shape.hidden);
+  if (!has_experts(shape, layer)) return attention_weights(shape) + mlp * wide(shape.ffn);
+  const ExpertShape& e = *shape.experts;
+  return attention_weights(shape) + mlp * wide(e.top_k * e.ffn + e.shared_ffn);
+}
+
+double all_matrix_weights(const ModelShape& shape) {
+  const double h = wide(shape.hidden);
+  const double logits = wide(shape.vocab) * h;
+  double weights = logits;
+  for (std::int64_t layer = 0; layer < shape.layers; ++layer) weights += matrix_weights(shape, layer);
+  for (std::int64_t i = 0; i < shape.predicted_ahead; ++i)
+    weights += 2 * h * h + matrix_weights(shape, shape.layers - 1) + logits;
+  return weights;
 }
 
 // Query-key pairs of all layers, per head and sequence.
@@ -22,6 +46,7 @@ double score_pairs(const ModelShape& shape, std::int64_t sequence, bool causal) 
   double pairs = 0;
   for (std::int64_t layer = 0; layer < shape.layers; ++layer)
     pairs += causal ? causal_pairs(sequence, window_of(shape, layer)) : s * s;
+  pairs += wide(shape.predicted_ahead) * (causal ? causal_pairs(sequence, std::nullopt) : s * s);
   return pairs;
 }
 
@@ -29,23 +54,21 @@ double score_pairs(const ModelShape& shape, std::int64_t sequence, bool causal) 
 
 Flops model_flops_per_sequence(const ModelShape& shape, std::int64_t sequence,
                                FlopsConvention convention) {
-  const double s = static_cast<double>(sequence);
-  const double layers = static_cast<double>(shape.layers);
-  const double width = static_cast<double>(shape.heads * shape.head_dim);
-  const double logits = static_cast<double>(shape.vocab) * static_cast<double>(shape.hidden);
+  const double s = wide(sequence);
+  // Of queries times keys, and of scores times values: twice the width where both are as wide.
+  const double width = wide(shape.heads * (shape.head_dim + value_dim_of(shape)));
   switch (convention) {
     case FlopsConvention::kMegatron:
     case FlopsConvention::kLlama: {
       const double pairs = score_pairs(shape, sequence, convention == FlopsConvention::kLlama);
-      const double forward =
-          2 * s * (layers * matrix_weights_per_layer(shape) + logits) + 4 * width * pairs;
-      return Flops::from_si(3 * forward);
+      return Flops::from_si(3 * (2 * s * all_matrix_weights(shape) + 2 * width * pairs));
     }
     case FlopsConvention::kPalm: {
       const ParameterCount count = count_parameters(shape);
-      const double n =
-          static_cast<double>(shape.layers * count.per_layer + count.final_norm) + logits;
-      return Flops::from_si(s * (6 * n + 12 * layers * width * s));
+      const double logits = wide(shape.vocab) * wide(shape.hidden);
+      const double n = wide(count.active - count.embedding - count.head) + logits;
+      const double blocks = wide(shape.layers + shape.predicted_ahead);
+      return Flops::from_si(s * (6 * n + 6 * blocks * width * s));
     }
   }
   return {};

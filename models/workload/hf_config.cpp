@@ -37,10 +37,13 @@ std::optional<std::string> model_type_of(JsonObject& config) {
       {"GPT2", "gpt2"},        {"Llama", "llama"},    {"Mistral", "mistral"}, {"Gemma2", "gemma2"},
       {"Gemma3", "gemma3"},    {"GemmaFor", "gemma"}, {"Qwen2For", "qwen2"},  {"Qwen3For", "qwen3"},
       {"QWen", "qwen"},        {"Falcon", "falcon"},  {"PhiFor", "phi"},      {"Phi3For", "phi3"},
-      {"GPTNeoX", "gpt_neox"}, {"MPT", "mpt"},        {"OPT", "opt"},         {"Bloom", "bloom"}};
+      {"GPTNeoX", "gpt_neox"}, {"MPT", "mpt"},        {"OPT", "opt"},         {"Bloom", "bloom"},      {"Mixtral", "mixtral"}, {"PhiMoE", "phimoe"},   {"Olmoe", "olmoe"},
+      {"DbrxFor", "dbrx"},     {"Qwen2Moe", "qwen2_moe"}, {"Qwen3Moe", "qwen3_moe"}, {"GptOss", "gpt_oss"},
+      {"Llama4", "llama4"},    {"DeepseekV2", "deepseek_v2"}, {"DeepseekV3", "deepseek_v3"}};
   const auto name = architectures->front().get<std::string>();
   for (const Class& entry : kClasses)
-    if (name.rfind(entry.start, 0) == 0 && name.rfind("Llama4", 0) != 0) return entry.type;
+    if (name.rfind(entry.start, 0) == 0 && (name.rfind("Llama4", 0) != 0 || entry.type == std::string_view{"llama4"}))
+      return entry.type;
   return std::nullopt;
 }
 

@@ -4,10 +4,11 @@
 //          published defaults for keys a file leaves out; layers, hidden size and heads must be
 //          there, but for Gemma, whose files rely on the class (sparse text_config)
 // Families GPT-2, GPT-BigCode; Llama, Mistral; Gemma 1-3; Qwen 1-3, MiMo; Falcon; Phi 1-4; GPT-NeoX;
-//          MPT; OPT; BLOOM. Multimodal files: the text part, said so in ModelShape::note
+//          MPT; OPT; BLOOM. With experts: Mixtral, Phi-MoE, OLMoE, DBRX, Qwen2/3-MoE, GLM-4.5, Llama 4,
+//          gpt-oss, MiniMax-M2, DeepSeek-V2/V3, Kimi-K2. Multimodal files: the text part, said so in ModelShape::note
 // Source   huggingface/transformers src/transformers/models/*/configuration_*.py
-// Refuses  mixtures of experts, latent attention (MLA), state-space and linear-attention hybrids,
-//          layers that differ in shape, encoders: never approximated by a dense model
+// Refuses  state-space and linear-attention hybrids, attention chosen by an indexer, layers that differ
+//          in shape, encoders: never approximated by another model
 // Ignores  dtype, quantization, rope scaling, soft-capping, dropout rates, vision and audio towers
 // Tests    unit/workload_hf_test, golden/hf
 #pragma once

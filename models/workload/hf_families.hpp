@@ -16,8 +16,12 @@ using FamilyReader = void (*)(JsonObject& config, ModelShape& shape);
 FamilyReader family_reader(const std::string& model_type);
 std::vector<std::string> known_model_types();
 
-// Reports each trait that makes the model other than a uniform dense decoder: experts, latent
-// attention, hybrid layers, encoders. True when there was one.
+// Families with experts; part of the two above.
+FamilyReader mixture_reader(const std::string& model_type);
+std::vector<std::string> known_mixture_types();
+
+// Reports each trait that makes the model other than what its family's reader takes: experts in a dense
+// family, hybrid layers, encoders. True when there was one.
 bool refuse_other_architectures(JsonObject& config, const std::string& model_type);
 
 }  // namespace stepcast::workload

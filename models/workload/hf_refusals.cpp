@@ -6,20 +6,22 @@ namespace stepcast::workload {
 
 namespace {
 
-constexpr const char* kDense = "a dense decoder-only transformer";
+constexpr const char* kModelled = "a decoder-only transformer, dense or with experts";
 
 struct Trait {
   const char* key;
   const char* problem;
-  bool count = false;  // a number that must exceed 1 to mean anything
+  bool count = false;        // a number that must exceed 1 to mean anything
+  bool of_mixtures = false;  // what the readers of families with experts take
 };
 
 constexpr Trait kTraits[] = {
-    {"num_local_experts", "a mixture of experts is not modelled yet", true},
-    {"num_experts", "a mixture of experts is not modelled yet", true},
-    {"n_routed_experts", "a mixture of experts is not modelled yet", true},
-    {"moe_num_experts", "a mixture of experts is not modelled yet", true},
-    {"kv_lora_rank", "latent attention (MLA) is not modelled yet"},
+    {"num_local_experts", "this family's experts are not known", true, true},
+    {"num_experts", "this family's experts are not known", true, true},
+    {"n_routed_experts", "this family's experts are not known", true, true},
+    {"moe_num_experts", "this family's experts are not known", true, true},
+    {"kv_lora_rank", "this family's latent attention is not known", false, true},
+    {"index_topk", "sparse attention chosen by an indexer (DSA) is not modelled yet"},
     {"hybrid_override_pattern", "a hybrid of state-space and attention layers is not modelled yet"},
     {"linear_num_key_heads", "a hybrid of linear and full attention is not modelled yet"},
     {"layers_block_type", "a hybrid of layer types is not modelled yet"},
@@ -37,8 +39,8 @@ struct KnownType {
 };
 
 constexpr KnownType kKnownTypes[] = {
+    {"deepseek_v32", "sparse attention chosen by an indexer (DSA) is not modelled yet"},
     {"deepseek_v4", "this DeepSeek attention is not modelled yet"},
-    {"deepseek_v2", "latent attention (MLA) is not modelled yet"},
     {"mamba", "state-space layers are not modelled yet"},
     {"mamba2", "state-space layers are not modelled yet"},
     {"rwkv", "recurrent layers are not modelled yet"},
@@ -47,10 +49,6 @@ constexpr KnownType kKnownTypes[] = {
     {"gemma3n_text", "per-layer embeddings and shared key-value layers are not modelled yet"},
     {"gemma4", "per-layer embeddings and shared key-value layers are not modelled yet"},
     {"gemma4_text", "per-layer embeddings and shared key-value layers are not modelled yet"},
-    {"mixtral", "a mixture of experts is not modelled yet"},
-    {"dbrx", "a mixture of experts is not modelled yet"},
-    {"llama4", "a mixture of experts is not modelled yet"},
-    {"llama4_text", "a mixture of experts is not modelled yet"},
     {"nemotron-nas", "layers of different shapes are not modelled yet"},
     {"openelm", "layers of different shapes are not modelled yet"},
     {"bert", "an encoder is not modelled"},
@@ -71,10 +69,12 @@ bool present(const nlohmann::json& value, const Trait& trait) {
 bool refuse_other_architectures(JsonObject& config, const std::string& model_type) {
   bool refused = false;
   const auto refuse = [&](const std::string& key, const char* problem, const std::string& got) {
-    config.report(key, problem, kDense, got);
+    config.report(key, problem, kModelled, got);
     refused = true;
   };
+  const bool mixture = mixture_reader(model_type) != nullptr;
   for (const Trait& trait : kTraits) {
+    if (mixture && trait.of_mixtures) continue;
     const auto* value = config.value(trait.key);
     if (value != nullptr && present(*value, trait))
       refuse(trait.key, trait.problem, fmt::format("{}: {}", trait.key, shown(*value)));
@@ -82,7 +82,7 @@ bool refuse_other_architectures(JsonObject& config, const std::string& model_typ
   if (const auto* types = config.value("layer_types"); types != nullptr && types->is_array())
     for (std::size_t i = 0; i < types->size(); ++i) {
       const auto& type = (*types)[i];
-      if (type == "full_attention" || type == "sliding_attention") continue;
+      if (type == "full_attention" || type == "sliding_attention" || type == "chunked_attention") continue;
       refuse("layer_types", "a hybrid of layer types is not modelled yet",
              fmt::format("{} in layer {}", shown(type), i));
       break;

@@ -7,15 +7,6 @@ using plan::Pass;
 
 namespace {
 
-// Gradient of a bias over `rows` of `width`: a column sum.
-void bias_gradient(const LayerContext& c, StepList& steps, const std::string& name,
-                   std::int64_t rows, std::int64_t width) {
-  const LocalDims& d = c.d;
-  steps.add(name, {OpClass::kElementwise, Pass::kWeightGrad, static_cast<double>(rows * width),
-                   rows * width * d.bytes + width * d.gradient_bytes, width * d.gradient_bytes,
-                   1 + steps.accumulations(1)});
-}
-
 // The gradient passes the sum unchanged; dropout masks it, the bias collects it.
 void residual_backward(const LayerContext& c, StepList& steps, const std::string& name,
                        int biases) {
@@ -28,27 +19,9 @@ void residual_backward(const LayerContext& c, StepList& steps, const std::string
     bias_gradient(c, steps, name + ".bias_grad", d.norm_rows, d.hidden);
 }
 
-void activation_backward(const LayerContext& c, StepList& steps) {
-  const LocalDims& d = c.d;
-  const std::int64_t out = d.rows * d.ffn;
-  const std::int64_t in = d.rows * d.up_width;
-  Work work{.op = OpClass::kElementwise, .pass = Pass::kBackward};
-  work.flops = 2 * activation_flops(c.shape.activation) * static_cast<double>(out) +
-               (c.shape.gated_mlp ? 2.0 * static_cast<double>(out) : 0.0);
-  work.read = (in + out) * d.bytes;
-  work.written = in * d.bytes;
-  if (!steps.fused() && c.shape.gated_mlp) {  // two products, then f'
-    work.read = 6 * out * d.bytes;
-    work.written = 3 * out * d.bytes;
-    work.launches = 3;
-  }
-  steps.add("mlp.activation.grad", work);
-  if (c.shape.mlp_bias) bias_gradient(c, steps, "mlp.up.bias_grad", d.rows, d.up_width);
-}
-
 void mlp_half(const LayerContext& c, StepList& steps, InputGradient input_gradient, bool regather) {
   steps.linear_backward(c.down(), InputGradient::kLocal, false);
-  activation_backward(c, steps);
+  activation_backward(c, steps, {"mlp", c.d.rows, c.d.up_width, c.d.ffn, c.shape.mlp_bias});
   steps.linear_backward(c.up(), input_gradient, regather);
 }
 
@@ -69,10 +42,14 @@ void join(const LayerContext& c, StepList& steps, const std::string& name) {
 
 void sequential(const LayerContext& c, StepList& steps) {
   const bool regather = c.d.sequence_parallel;
-  residual_backward(c, steps, "residual2", c.shape.mlp_bias ? 1 : 0);
+  residual_backward(c, steps, "residual2", c.shape.mlp_bias && !c.experts ? 1 : 0);
   if (c.post_norms()) norm_backward(c, steps, "norm2.post");
-  steps.gather("mlp.grad");
-  mlp_half(c, steps, InputGradient::kReduced, regather);
+  if (c.experts) {
+    expert_half_backward(c, steps);
+  } else {
+    steps.gather("mlp.grad");
+    mlp_half(c, steps, InputGradient::kReduced, regather);
+  }
   norm_backward(c, steps, "norm2");
   join(c, steps, "residual2");
 
@@ -80,7 +57,10 @@ void sequential(const LayerContext& c, StepList& steps) {
   if (c.post_norms()) norm_backward(c, steps, "norm1.post");
   steps.gather("attention.grad");
   attention_half_to_qkv(c, steps);
-  steps.linear_backward(c.qkv(), InputGradient::kReduced, regather);
+  if (c.shape.latent)
+    latent_projections_backward(c, steps);
+  else
+    steps.linear_backward(c.qkv(), InputGradient::kReduced, regather);
   norm_backward(c, steps, "norm1");
   join(c, steps, "residual1");
 }
@@ -109,6 +89,32 @@ void parallel(const LayerContext& c, StepList& steps) {
 }
 
 }  // namespace
+
+void bias_gradient(const LayerContext& c, StepList& steps, const std::string& name,
+                   std::int64_t rows, std::int64_t width) {
+  const LocalDims& d = c.d;
+  steps.add(name, {OpClass::kElementwise, Pass::kWeightGrad, static_cast<double>(rows * width),
+                   rows * width * d.bytes + width * d.gradient_bytes, width * d.gradient_bytes,
+                   1 + steps.accumulations(1)});
+}
+
+void activation_backward(const LayerContext& c, StepList& steps, const ActivationSize& size) {
+  const LocalDims& d = c.d;
+  const std::int64_t out = size.rows * size.out;
+  const std::int64_t in = size.rows * size.up;
+  Work work{.op = OpClass::kElementwise, .pass = Pass::kBackward};
+  work.flops = 2 * activation_flops(c.shape.activation) * static_cast<double>(out) +
+               (c.shape.gated_mlp ? 2.0 * static_cast<double>(out) : 0.0);
+  work.read = (in + out) * d.bytes;
+  work.written = in * d.bytes;
+  if (!steps.fused() && c.shape.gated_mlp) {  // two products, then f'
+    work.read = 6 * out * d.bytes;
+    work.written = 3 * out * d.bytes;
+    work.launches = 3;
+  }
+  steps.add(size.name + ".activation.grad", work);
+  if (size.bias) bias_gradient(c, steps, size.name + ".up.bias_grad", size.rows, size.up);
+}
 
 std::vector<Step> layer_backward(const LayerContext& c) {
   StepList steps{c.d, c.options};

@@ -8,38 +8,18 @@ using plan::Pass;
 namespace {
 
 void attention_half(const LayerContext& c, StepList& steps) {
-  steps.linear(c.qkv());
+  if (c.shape.latent)
+    latent_projections(c, steps);
+  else
+    steps.linear(c.qkv());
   prepare_heads(c, steps);
   attention_core(c, steps);
   steps.linear(c.out());
 }
 
-// The bias of `up` joins the activation in one kernel, or runs before it.
-void activation(const LayerContext& c, StepList& steps) {
-  const LocalDims& d = c.d;
-  const std::int64_t out = d.rows * d.ffn;
-  const std::int64_t in = d.rows * d.up_width;
-  Work work{.op = OpClass::kElementwise, .pass = Pass::kForward};
-  work.flops = activation_flops(c.shape.activation) * static_cast<double>(out) +
-               (c.shape.gated_mlp ? static_cast<double>(out) : 0.0);
-  work.read = in * d.bytes;
-  work.written = out * d.bytes;
-  if (!steps.fused()) {
-    if (c.shape.gated_mlp) {  // f(gate), then the product with the other half
-      work.read = 3 * out * d.bytes;
-      work.written = 2 * out * d.bytes;
-      work.launches = 2;
-    }
-    if (c.shape.mlp_bias)
-      steps.add("mlp.bias", {OpClass::kElementwise, Pass::kForward, static_cast<double>(in),
-                             in * d.bytes, in * d.bytes, 1});
-  }
-  steps.add("mlp.activation", work);
-}
-
 void mlp_half(const LayerContext& c, StepList& steps) {
   steps.linear(c.up());
-  activation(c, steps);
+  activation(c, steps, {"mlp", c.d.rows, c.d.up_width, c.d.ffn, c.shape.mlp_bias});
   steps.linear(c.down());
 }
 
@@ -70,18 +50,22 @@ void norm(const LayerContext& c, StepList& steps, const std::string& name) {
 
 void sequential(const LayerContext& c, StepList& steps) {
   norm(c, steps, "norm1");
-  steps.gather("attention");
+  if (!c.shape.latent) steps.gather("attention");
   attention_half(c, steps);
   steps.reduce("attention");
   if (c.post_norms()) norm(c, steps, "norm1.post");
   residual(c, steps, "residual1", has_output_bias(c.shape));
 
   norm(c, steps, "norm2");
-  steps.gather("mlp");
-  mlp_half(c, steps);
-  steps.reduce("mlp");
+  if (c.experts) {
+    expert_half(c, steps);
+  } else {
+    steps.gather("mlp");
+    mlp_half(c, steps);
+    steps.reduce("mlp");
+  }
   if (c.post_norms()) norm(c, steps, "norm2.post");
-  residual(c, steps, "residual2", c.shape.mlp_bias);
+  residual(c, steps, "residual2", c.shape.mlp_bias && !c.experts);
 }
 
 void parallel(const LayerContext& c, StepList& steps) {
@@ -111,6 +95,29 @@ double activation_flops(Activation activation) {
       return 10;  // cube, scale, add, scale, tanh, add, scale, product
   }
   return 0;
+}
+
+// The bias of `up` joins the activation in one kernel, or runs before it.
+void activation(const LayerContext& c, StepList& steps, const ActivationSize& size) {
+  const LocalDims& d = c.d;
+  const std::int64_t out = size.rows * size.out;
+  const std::int64_t in = size.rows * size.up;
+  Work work{.op = OpClass::kElementwise, .pass = Pass::kForward};
+  work.flops = activation_flops(c.shape.activation) * static_cast<double>(out) +
+               (c.shape.gated_mlp ? static_cast<double>(out) : 0.0);
+  work.read = in * d.bytes;
+  work.written = out * d.bytes;
+  if (!steps.fused()) {
+    if (c.shape.gated_mlp) {  // f(gate), then the product with the other half
+      work.read = 3 * out * d.bytes;
+      work.written = 2 * out * d.bytes;
+      work.launches = 2;
+    }
+    if (size.bias)
+      steps.add(size.name + ".bias", {OpClass::kElementwise, Pass::kForward, static_cast<double>(in),
+                             in * d.bytes, in * d.bytes, 1});
+  }
+  steps.add(size.name + ".activation", work);
 }
 
 std::vector<Step> layer_forward(const LayerContext& c) {

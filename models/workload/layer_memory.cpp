@@ -35,20 +35,32 @@ std::int64_t score_bytes(const LayerContext& c) {
   return c.d.scores * (softmax + used + kept + (c.dropout() ? kMaskBytes : 0));
 }
 
+// Latents before their norms, and what enters the projections out of them; sharded over the sequence.
+void save_latents(const LayerContext& c, Saved& saved) {
+  if (!c.shape.latent) return;
+  const LatentAttention& l = *c.shape.latent;
+  const std::int64_t n = c.d.norm_rows;
+  saved.add("attention.q_norm.input", n * l.q_rank * norm_input_bytes(c));
+  saved.add("attention.q_up.input", n * l.q_rank * c.d.gemm_bytes);
+  saved.add("attention.kv_norm.input", n * l.kv_rank * norm_input_bytes(c));
+  saved.add("attention.kv_up.input", n * l.kv_rank * c.d.gemm_bytes);
+}
+
 void save_attention(const LayerContext& c, Saved& saved, bool with_scores) {
   const LocalDims& d = c.d;
+  save_latents(c, saved);
   if (c.shape.qk_norm)
     saved.add("attention.qk_norm.input", d.rows * (d.q_width + d.kv_width) * norm_input_bytes(c));
-  saved.add("attention.qkv", d.rows * (c.expands_kv() ? 3 * d.q_width : d.qkv_width) * d.bytes);
+  saved.add("attention.qkv", d.rows * (c.expands_kv() ? 2 * d.q_width + d.out_width : d.qkv_width) * d.bytes);
   if (c.flash()) {
     saved.add("attention.statistics", d.batch * d.q_heads * d.sequence * kFp32Bytes);
-    saved.add("attention.output", d.rows * d.q_width * d.bytes);
+    saved.add("attention.output", d.rows * d.out_width * d.bytes);
     // In 16 bit the flash kernel's output is the projection's input: one tensor.
     if (d.gemm_bytes != d.bytes)
-      saved.add("attention.out.input", d.rows * d.q_width * d.gemm_bytes);
+      saved.add("attention.out.input", d.rows * d.out_width * d.gemm_bytes);
   } else {
     if (with_scores) saved.add("attention.scores", score_bytes(c));
-    saved.add("attention.out.input", d.rows * d.q_width * d.gemm_bytes);
+    saved.add("attention.out.input", d.rows * d.out_width * d.gemm_bytes);
   }
 }
 
@@ -58,6 +70,24 @@ void save_mlp(const LayerContext& c, Saved& saved) {
   if (!c.options.fused_kernels && c.shape.gated_mlp)
     saved.add("mlp.gate", d.rows * d.ffn * d.bytes);
   saved.add("mlp.down.input", d.rows * d.ffn * d.gemm_bytes);
+}
+
+// The router reads the norm's output, which is kept as mlp.up.input. Of the choice: scores in fp32, and for
+// each chosen expert a probability and a place.
+void save_experts(const LayerContext& c, Saved& saved) {
+  const ExpertDims& e = *c.experts;
+  const LocalDims& d = c.d;
+  const ExpertShape& shape = *c.shape.experts;
+  const std::int64_t rows = e.all_rows();
+  if (d.gemm_bytes != d.bytes) saved.add("router.input", e.tokens * d.hidden * d.bytes);
+  saved.add("router.scores", e.tokens * shape.count * kFp32Bytes);
+  saved.add("router.choice", e.tokens * shape.top_k * 2 * kFp32Bytes);
+  saved.add("experts.up.input", rows * d.hidden * d.gemm_bytes);
+  saved.add("experts.probabilities", rows * kFp32Bytes);
+  saved.add("experts.activation.input", rows * e.up_width * d.bytes);
+  saved.add("experts.down.input", rows * e.ffn * d.gemm_bytes);
+  saved.add("shared.activation.input", d.rows * e.shared_up_width * d.bytes);
+  saved.add("shared.down.input", d.rows * e.shared_ffn * d.gemm_bytes);
 }
 
 std::vector<SavedTensor> saved_tensors(const LayerContext& c, bool with_scores) {
@@ -73,7 +103,10 @@ std::vector<SavedTensor> saved_tensors(const LayerContext& c, bool with_scores) 
   saved.add("residual1.mask", mask);
   if (!parallel) saved.add("norm2.input", norm_input);
   if (!c.shared_norm()) saved.add("mlp.up.input", n * c.d.gemm_bytes);
-  save_mlp(c, saved);
+  if (c.experts)
+    save_experts(c, saved);
+  else
+    save_mlp(c, saved);
   if (c.post_norms()) saved.add("norm2.post.input", norm_input);
   if (!parallel) saved.add("residual2.mask", mask);
   return saved.take();
@@ -86,6 +119,25 @@ Bytes total(const std::vector<SavedTensor>& tensors) {
 }
 
 // Peaks of tensors that live only within the pass; each line is one moment of it.
+std::int64_t expert_forward_workspace(const LayerContext& c) {
+  const ExpertDims& e = *c.experts;
+  const std::int64_t row = c.d.hidden * c.d.bytes;
+  return std::max((e.tokens + e.sent) * row + e.arrived * c.d.hidden * e.dispatch_bytes,  // before the experts
+                  (e.all_rows() + e.sent + e.tokens) * row);                              // behind them
+}
+
+std::int64_t expert_backward_workspace(const LayerContext& c) {
+  const ExpertDims& e = *c.experts;
+  const std::int64_t row = c.d.hidden * c.d.bytes;
+  const std::int64_t ffn = e.all_rows() * e.ffn * c.d.bytes;
+  const std::int64_t up = e.all_rows() * e.up_width * c.d.bytes;
+  return std::max({(e.sent + e.all_rows()) * row,  // the gradient on its way in
+                   e.all_rows() * row + ffn,       // dX of experts.down
+                   ffn + up,                       // through the activation
+                   up + e.all_rows() * row,        // dX of experts.up
+                   (e.all_rows() + e.sent) * row + e.tokens * row});  // on its way out
+}
+
 std::int64_t forward_workspace(const LayerContext& c) {
   const LocalDims& d = c.d;
   const std::int64_t e = d.bytes;
@@ -93,10 +145,12 @@ std::int64_t forward_workspace(const LayerContext& c) {
   const std::int64_t gathered = d.sequence_parallel ? full : 0;
   const std::int64_t shard = d.norm_rows * d.hidden * e;
   const std::int64_t scores = c.flash() ? 0 : d.scores * e;  // before the softmax
-  if (c.options.recompute != Recompute::kFull) return std::max({gathered, full + shard, scores});
+  const std::int64_t experts = c.experts ? expert_forward_workspace(c) : 0;
+  if (c.options.recompute != Recompute::kFull) return std::max({gathered, full + shard, scores, experts});
   // Nothing is kept, so a pass holds its half's tensors until the half is through.
-  const std::int64_t attention = d.rows * (d.qkv_width + d.q_width) * e;
-  const std::int64_t mlp = d.rows * (d.up_width + d.ffn) * e;
+  const std::int64_t attention = d.rows * (d.qkv_width + d.out_width) * e;
+  const std::int64_t mlp = c.experts ? experts + c.experts->all_rows() * (c.experts->up_width + c.experts->ffn) * e
+                                     : d.rows * (d.up_width + d.ffn) * e;
   return 2 * shard + std::max({gathered + attention + scores + score_bytes(c), attention + full,
                                gathered + mlp, mlp + full});
 }
@@ -107,9 +161,9 @@ std::int64_t backward_workspace(const LayerContext& c) {
   const std::int64_t full = d.rows * d.hidden * e;
   const std::int64_t gathered = d.sequence_parallel ? full : 0;
   const std::int64_t residual = d.norm_rows * d.hidden * e;  // the incoming gradient, until joined
-  const std::int64_t ffn = d.rows * d.ffn * e;
-  const std::int64_t up = d.rows * d.up_width * e;
-  const std::int64_t q = d.rows * d.q_width * e;
+  const std::int64_t ffn = c.experts ? 0 : d.rows * d.ffn * e;
+  const std::int64_t up = c.experts ? 0 : d.rows * d.up_width * e;
+  const std::int64_t q = d.rows * d.out_width * e;
   const std::int64_t qkv = d.rows * d.qkv_width * e;
   const std::int64_t scores = c.flash() ? 0 : 2 * d.scores * e;  // gradient into and out of softmax
   return residual + std::max({gathered + ffn,                    // dX of mlp.down
@@ -118,15 +172,30 @@ std::int64_t backward_workspace(const LayerContext& c) {
                               gathered + q,           // dX of attention.out
                               q + qkv + scores,       // through the attention core
                               qkv + gathered + full,  // dX of attention.qkv
+                              c.experts ? expert_backward_workspace(c) : 0,
                               residual + full});      // through the norm
 }
 
-// Inputs and output gradients of the four linear layers, as their weight-gradient products read them.
+// Inputs and output gradients of the linear layers, as their weight-gradient products read them.
 void fill_weight_operands(const LayerContext& c, Block& block) {
   const LocalDims& d = c.d;
   const std::int64_t n = d.norm_rows * d.hidden;
-  const std::int64_t inputs = (c.shared_norm() ? n : 2 * n) + d.rows * (d.q_width + d.ffn);
-  const std::int64_t outputs = d.rows * (d.qkv_width + d.up_width + 2 * d.hidden);
+  std::int64_t inputs = (c.shared_norm() ? n : 2 * n) + d.rows * d.out_width;
+  std::int64_t outputs = d.rows * (d.qkv_width + d.hidden);
+  if (c.shape.latent) {
+    const LatentAttention& l = *c.shape.latent;
+    inputs += d.norm_rows * (l.q_rank + l.kv_rank);
+    outputs += d.norm_rows * (l.q_rank + l.kv_rank + l.rope_dim);
+  }
+  if (c.experts) {
+    const ExpertDims& e = *c.experts;
+    inputs += e.all_rows() * (d.hidden + e.ffn) + d.rows * e.shared_ffn;
+    outputs += e.tokens * c.shape.experts->count + e.all_rows() * (e.up_width + d.hidden);
+    if (e.shared_ffn > 0) outputs += d.rows * (e.shared_up_width + d.hidden);
+  } else {
+    inputs += d.rows * d.ffn;
+    outputs += d.rows * (d.up_width + d.hidden);
+  }
   block.weight_inputs = Bytes{inputs * d.gemm_bytes};
   block.weight_gradients = Bytes{outputs * d.gemm_bytes};
 }
@@ -145,20 +214,73 @@ void fill_parameters(const LayerContext& c, Block& block) {
     tensors += norm_parameters(shape, width) / width;
   };
   for (int i = 0; i < shape.norms_per_layer; ++i) add_norm(d.hidden);
-  add(d.hidden * d.qkv_width);
-  if (has_qkv_bias(shape)) add(d.qkv_width);
-  if (shape.qk_norm) {
-    add_norm(d.head_dim);
-    add_norm(d.head_dim);
+  if (shape.latent) {
+    const LatentAttention& l = *shape.latent;
+    if (l.q_rank > 0) {
+      add(d.hidden * l.q_rank);
+      add_norm(l.q_rank);
+    }
+    add((l.q_rank > 0 ? l.q_rank : d.hidden) * d.q_width);
+    add(d.hidden * (l.kv_rank + l.rope_dim));
+    add_norm(l.kv_rank);
+    add(l.kv_rank * d.q_heads * (l.nope_dim + l.value_dim));
+    if (shape.attention_bias) add(l.q_rank + l.kv_rank + l.rope_dim);
+  } else {
+    add(d.hidden * d.qkv_width);
+    if (has_qkv_bias(shape)) add(d.qkv_width);
   }
-  add(d.q_width * d.hidden);
+  if (shape.qk_norm && shape.qk_norm_gain) {
+    add_norm(shape.qk_norm_whole ? d.q_width : d.head_dim);
+    add_norm(shape.qk_norm_whole ? d.kv_width : d.head_dim);
+  }
+  if (shape.attention_sinks) add(d.q_heads);
+  add(d.out_width * d.hidden);
   if (has_output_bias(shape)) add(d.hidden);
-  add(d.hidden * d.up_width);
-  if (shape.mlp_bias) add(d.up_width);
-  add(d.ffn * d.hidden);
-  if (shape.mlp_bias) add(d.hidden);
-  block.parameters = parameters;
-  block.matrix_count = tensors;
+  if (c.experts) {
+    const ExpertDims& e = *c.experts;
+    add(shape.experts->count * d.hidden);
+    if (shape.experts->router_bias) add(shape.experts->count);
+    if (e.shared_ffn > 0) {
+      add(d.hidden * e.shared_up_width);
+      add(e.shared_ffn * d.hidden);
+      if (shape.experts->shared_gate) add(d.hidden);
+    }
+    // One tensor an expert and projection.
+    const std::int64_t bias = shape.experts->bias ? e.up_width + d.hidden : 0;
+    block.routed_parameters = e.local * (d.hidden * (e.up_width + e.ffn) + bias);
+    block.routed_count = e.local * (shape.experts->bias ? 4 : 2);
+  } else {
+    add(d.hidden * d.up_width);
+    if (shape.mlp_bias) add(d.up_width);
+    add(d.ffn * d.hidden);
+    if (shape.mlp_bias) add(d.hidden);
+  }
+  block.parameters = parameters + block.routed_parameters;
+  block.matrix_count = tensors + block.routed_count;
+}
+
+}  // namespace
+
+namespace {
+
+bool is_recomputed(const LayerContext& c, const std::string& name) {
+  const RecomputeParts& parts = c.options.recompute_parts;
+  if (parts.norms && (name == "attention.qkv.input" || name == "mlp.up.input" || name == "router.input")) return true;
+  if (parts.latents && c.shape.latent &&
+      (name == "attention.qkv" || name == "attention.q_up.input" || name == "attention.kv_up.input"))
+    return true;
+  return parts.activations && name.ends_with(".down.input");
+}
+
+// What is taken out, in bytes.
+Bytes drop_recomputed(const LayerContext& c, std::vector<SavedTensor>& saved) {
+  Bytes dropped{0};
+  std::erase_if(saved, [&](const SavedTensor& tensor) {
+    if (!is_recomputed(c, tensor.name)) return false;
+    dropped += tensor.size;
+    return true;
+  });
+  return dropped;
 }
 
 }  // namespace
@@ -169,8 +291,9 @@ void fill_layer_memory(const LayerContext& c, Block& block) {
       block.saved = saved_tensors(c, true);
       break;
     case Recompute::kSelective:
-      block.saved = saved_tensors(c, false);
-      block.recompute_peak = Bytes{score_bytes(c)};
+      block.saved = saved_tensors(c, !c.options.recompute_parts.attention_core);
+      block.recompute_peak = drop_recomputed(c, block.saved);
+      if (c.options.recompute_parts.attention_core) block.recompute_peak += Bytes{score_bytes(c)};
       break;
     case Recompute::kFull: {
       const Bytes input{c.d.norm_rows * c.d.hidden * c.d.bytes};

@@ -4,7 +4,8 @@
 // Model    sequential block    x + drop(attn(norm(x))), then the same with the MLP
 //          parallel block      x + drop(attn(norm1(x)) + mlp(norm2(x))), one reduction for both
 //          Gemma 2/3           a further norm on each half's output before the residual sum
-// Ignores  soft-capping of scores (Gemma 2), attention sinks, partial rotary embeddings (all of
+//          experts             layer_experts.cpp; latent attention: latent.cpp; context parallelism: flash.cpp
+// Ignores  soft-capping of scores (Gemma 2), the work of attention sinks, partial rotary embeddings (all of
 //          the head is counted as rotated), norm statistics (8 B a token) among saved tensors
 #pragma once
 
@@ -18,6 +19,7 @@ struct LayerContext {
   const BlockOptions& options;
   LocalDims d;
   std::optional<std::int64_t> window;  // of this layer, shorter than the sequence
+  std::optional<ExpertDims> experts;   // of a layer that has them
 
   [[nodiscard]] bool flash() const { return options.attention == AttentionKernel::kFlash; }
   [[nodiscard]] bool dropout() const { return options.dropout > 0; }
@@ -33,15 +35,45 @@ struct LayerContext {
     return {"attention.qkv", d.qkv_width, d.hidden, has_qkv_bias(shape)};
   }
   // Biases of row-parallel layers are added after the reduction, with the residual.
-  [[nodiscard]] Linear out() const { return {"attention.out", d.hidden, d.q_width, false}; }
+  [[nodiscard]] Linear out() const { return {"attention.out", d.hidden, d.out_width, false}; }
   // The bias of `up` is added with the activation.
   [[nodiscard]] Linear up() const { return {"mlp.up", d.up_width, d.hidden, false}; }
   [[nodiscard]] Linear down() const { return {"mlp.down", d.hidden, d.ffn, false}; }
 };
 
+// Rows and width that an activation function works on; `up` counts the gate.
+struct ActivationSize {
+  std::string name;  // "mlp"
+  std::int64_t rows = 0;
+  std::int64_t up = 0;
+  std::int64_t out = 0;
+  bool bias = false;
+};
+void activation(const LayerContext& c, StepList& steps, const ActivationSize& size);
+void activation_backward(const LayerContext& c, StepList& steps, const ActivationSize& size);
+// Gradient of a bias over `rows` of `width`: a column sum.
+void bias_gradient(const LayerContext& c, StepList& steps, const std::string& name, std::int64_t rows,
+                   std::int64_t width);
+
+// From the norm's output to q, k and v through the latents, and back.
+void latent_projections(const LayerContext& c, StepList& steps);
+void latent_projections_backward(const LayerContext& c, StepList& steps);
+
+// From what the norms read to q, k and v; the activation functions of the MLP or the experts: for the
+// backward pass.
+void latents_again(const LayerContext& c, StepList& steps);
+void activations_again(const LayerContext& c, StepList& steps);
+
+// From the norm's output to what the residual adds, and back. Requires: c.experts.
+void expert_half(const LayerContext& c, StepList& steps);
+void expert_half_backward(const LayerContext& c, StepList& steps);
+
 // Scores to context: the part selective recomputation runs again.
 void attention_core(const LayerContext& c, StepList& steps);
 void attention_core_backward(const LayerContext& c, StepList& steps);
+
+void flash_forward(const LayerContext& c, StepList& steps);
+void flash_backward(const LayerContext& c, StepList& steps);
 
 // Between the QKV projection and the scores: head norms, rotary embedding, K and V expansion.
 void prepare_heads(const LayerContext& c, StepList& steps);

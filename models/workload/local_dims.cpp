@@ -21,16 +21,20 @@ LocalDims local_dims(const ModelShape& shape, const BlockOptions& options) {
   d.t = options.tensor_parallel;
   d.sequence_parallel = options.sequence_parallel && d.t > 1;
   d.batch = options.micro_batch;
-  d.sequence = options.sequence;
+  d.context = options.context_parallel;
+  d.sequence = shard(options.sequence, d.context);
   d.rows = d.batch * d.sequence;
   d.norm_rows = d.sequence_parallel ? shard(d.rows, d.t) : d.rows;
   d.hidden = shape.hidden;
   d.q_heads = shard(shape.heads, d.t);
   d.kv_heads = std::max<std::int64_t>(shard(shape.kv_heads, d.t), 1);
   d.head_dim = shape.head_dim;
+  d.value_dim = value_dim_of(shape);
   d.q_width = d.q_heads * d.head_dim;
   d.kv_width = d.kv_heads * d.head_dim;
-  d.qkv_width = d.q_width + 2 * d.kv_width;
+  d.v_width = d.kv_heads * d.value_dim;
+  d.qkv_width = d.q_width + d.kv_width + d.v_width;
+  d.out_width = d.q_heads * d.value_dim;
   d.ffn = shard(shape.ffn, d.t);
   d.up_width = shape.gated_mlp ? 2 * d.ffn : d.ffn;
   d.vocab = padded_vocab(shape, options) / d.t;
@@ -40,6 +44,25 @@ LocalDims local_dims(const ModelShape& shape, const BlockOptions& options) {
   d.bytes = plan::element_bytes(d.dtype);
   d.gemm_bytes = plan::element_bytes(d.gemm_dtype);
   d.gradient_bytes = plan::element_bytes(options.gradient_dtype);
+  return d;
+}
+
+ExpertDims expert_dims(const ModelShape& shape, const BlockOptions& options, const LocalDims& dims) {
+  const ExpertShape& e = *shape.experts;
+  const std::int64_t gate = shape.gated_mlp ? 2 : 1;
+  const RoutedRows routed =
+      routed_rows(dims.norm_rows, e.count, e.top_k, options.expert_parallel, options.routing);
+  ExpertDims d;
+  d.tokens = dims.norm_rows;
+  d.local = e.count / options.expert_parallel;
+  d.sent = routed.sent;
+  d.arrived = routed.received;
+  d.rows = shard(routed.received * options.expert_tensor_parallel, d.local);
+  d.ffn = shard(e.ffn, options.expert_tensor_parallel);
+  d.up_width = gate * d.ffn;
+  d.shared_ffn = shard(e.shared_ffn, dims.t);
+  d.shared_up_width = gate * d.shared_ffn;
+  d.dispatch_bytes = plan::element_bytes(options.dispatch_dtype.value_or(options.dtype));
   return d;
 }
 

@@ -6,7 +6,10 @@
 // Sources  Megatron-LM column/row split: Shoeybi et al. 2019 (arXiv 1909.08053) section 3;
 //          sequence parallelism and activation bytes: Korthikanti et al. 2022 (arXiv 2205.05198)
 //          sections 4 and 5; flash attention's saved statistics: Dao 2023 (arXiv 2307.08691)
-// Ignores  dropout in training recipes that turn it off (default off), MoE and multimodal blocks
+//          experts: Megatron-Core MoELayer with its all-to-all dispatcher; rings of keys and values:
+//          Liu et al. 2023 (arXiv 2310.01889), Transformer Engine context_parallel; all-gather: Llama 3
+//          (arXiv 2407.21783 section 3.3.2); over heads: Jacobs et al. 2023 (Ulysses, arXiv 2309.14509)
+// Ignores  dropout in training recipes that turn it off (default off), multimodal blocks
 #pragma once
 
 #include <cstdint>
@@ -16,6 +19,7 @@
 #include <vector>
 
 #include "models/workload/model_shape.hpp"
+#include "models/workload/routing.hpp"
 #include "sim/base/units.hpp"
 #include "sim/plan/instruction.hpp"
 #include "sim/plan/kernel.hpp"
@@ -27,17 +31,44 @@ enum class AttentionKernel : std::uint8_t {
   kUnfused,  // batched GEMM, masked softmax, batched GEMM; runs the full square; keeps the scores
 };
 
-enum class Recompute : std::uint8_t { kNone, kSelective, kFull };  // selective: the attention core
+enum class Recompute : std::uint8_t { kNone, kSelective, kFull };
+
+// What selective recomputation computes again (Megatron-Core recompute_modules).
+struct RecomputeParts {
+  bool attention_core = true;  // scores and softmax; with flash attention there is nothing to keep of them
+  bool norms = false;          // layernorm: outputs of the norms before both halves
+  bool latents = false;        // mla_up_proj: q, k, v from the latents
+  bool activations = false;    // moe_act: what enters the down projections
+  friend bool operator==(const RecomputeParts&, const RecomputeParts&) = default;
+};
+
+// How attention sees keys and values of other context-parallel ranks.
+enum class ContextStyle : std::uint8_t {
+  kRing,       // passed on from rank to rank beside the attention to the part that is there; each rank holds
+               // an early and a late part of the sequence, so that causal work is even (zig-zag)
+  kPlainRing,  // as kRing, each rank one part: the last rank has work in every step
+  kAllGather,  // gathered before the attention
+  kUlysses,    // all-to-all: the whole sequence for a part of the heads
+};
 
 struct BlockOptions {
   std::int64_t micro_batch = 1;
   std::int64_t sequence = 0;
   int tensor_parallel = 1;
   bool sequence_parallel = false;
+  int context_parallel = 1;
+  ContextStyle context_style = ContextStyle::kRing;
+  int expert_parallel = 1;
+  int expert_tensor_parallel = 1;
+  std::optional<int> experts_within;              // expert-parallel ranks of one host: tokens cross hosts once
+  Routing routing;
+  std::optional<plan::Dtype> dispatch_dtype;      // of tokens and gradients on their way to experts; empty: dtype
+  bool overlap_shared_experts = false;            // they run beside dispatch and combine
   plan::Dtype dtype = plan::Dtype::kBf16;         // of activations and of the arithmetic outside GEMMs
   std::optional<plan::Dtype> gemm_dtype;          // e.g. fp8 linear layers; empty: dtype
   AttentionKernel attention = AttentionKernel::kFlash;
   Recompute recompute = Recompute::kNone;
+  RecomputeParts recompute_parts;
   // bias+activation, bias+dropout+residual, scale+mask+softmax and norm in one kernel each; false:
   // one kernel an operation, norms and softmax through fp32 copies.
   bool fused_kernels = true;
@@ -53,10 +84,14 @@ struct BlockOptions {
 struct Operator {
   std::string name;  // "attention.qkv", "mlp.up", "norm1", ...
   plan::Kernel kernel;
+  bool routed = false;  // works on routed experts' weights
 };
 
-// A collective over the tensor-parallel group at this point of the block.
-struct TensorCollective {
+// The ranks that a block's collective runs over; across hosts and within one: parts of kExpert.
+enum class Over : std::uint8_t { kTensor, kContext, kExpert, kExpertTensor, kExpertAcross, kExpertWithin };
+
+// A collective at this point of the block.
+struct BlockCollective {
   std::string name;
   plan::CollectiveKind kind = plan::CollectiveKind::kAllReduce;
   Bytes bytes;       // as plan::Collective::bytes
@@ -66,9 +101,10 @@ struct TensorCollective {
   bool overlaps_next = false;
   int overlap_steps = 0;
   bool for_weights = false;  // needed by weight gradients only: goes with them where they are put off
+  Over over = Over::kTensor;
 };
 
-using Step = std::variant<Operator, TensorCollective>;
+using Step = std::variant<Operator, BlockCollective>;
 
 struct SavedTensor {
   std::string name;
@@ -88,8 +124,10 @@ struct Block {
   Bytes recompute_peak;             // extra activations alive while the block is recomputed
   Bytes forward_workspace;          // largest transient within the pass (beyond saved)
   Bytes backward_workspace;
-  std::int64_t parameters = 0;      // held by one tensor-parallel rank
+  std::int64_t parameters = 0;      // held by one rank
   std::int64_t matrix_count = 0;    // parameter tensors, for optimizer launch counts
+  std::int64_t routed_parameters = 0;  // of `parameters`: of the routed experts that this rank holds
+  std::int64_t routed_count = 0;       // of `matrix_count`
 };
 
 // Requires: t divides heads, and kv_heads divides t or t divides kv_heads (checked by the planner).
@@ -97,6 +135,10 @@ Block make_embedding(const ModelShape& shape, const BlockOptions& options);
 Block make_layer(const ModelShape& shape, std::int64_t layer, const BlockOptions& options);
 // Final norm, logits, loss; `shares_embedding`: tied weights that live on this same stage count once.
 Block make_head(const ModelShape& shape, const BlockOptions& options, bool shares_embedding);
+// A further token's prediction behind the head: the next token's embedding joined to the hidden state by a
+// projection, one more layer, the head again. Tables are the model's; the projection's weights are whole on
+// each tensor-parallel rank, which projects its own tokens. (DeepSeek-V3, arXiv 2412.19437 section 2.2.)
+Block make_predictor(const ModelShape& shape, const BlockOptions& options);
 
 // Padded vocabulary: the next multiple of options.vocab_padding * t.
 std::int64_t padded_vocab(const ModelShape& shape, const BlockOptions& options);
@@ -106,9 +148,11 @@ Bytes boundary_activation(const ModelShape& shape, const BlockOptions& options);
 
 // FLOPs of one training step per sequence (forward and backward, recompute not counted), by
 // convention. The three differ in attention and embedding terms; see docs/guide/metrics.md.
-//   kMegatron  72 l s h^2 (1 + s/(6h) + V/(12 h l)) generalised to GQA and gated MLPs; the full
+//   kMegatron  72 l s h^2 (1 + s/(6h) + V/(12 h l)) generalised to GQA, gated MLPs, latent attention
+//              and the experts a token visits; the full
 //              square of attention scores (Narayanan et al. 2021, eq. 3, less the recompute term)
-//   kPalm      6 N + 12 l H Q s per token, N without embedding tables (Chowdhery et al. 2022, app. B)
+//   kPalm      6 N + 12 l H Q s per token, N without embedding tables and without the
+//              experts a token does not visit (Chowdhery et al. 2022, app. B)
 //   kLlama     as kMegatron but attention scores counted causally (half)
 enum class FlopsConvention : std::uint8_t { kMegatron, kPalm, kLlama };
 Flops model_flops_per_sequence(const ModelShape& shape, std::int64_t sequence, FlopsConvention convention);

@@ -75,8 +75,14 @@ void StepList::gemm(std::string name, Pass pass, Dtype dtype, plan::GemmShape sh
 void StepList::collective(std::string name, CollectiveKind kind, std::int64_t bytes, Dtype dtype,
                           int overlap_steps, bool for_weights) {
   if (d_.t == 1) return;
-  steps_.emplace_back(TensorCollective{std::move(name), kind, Bytes{bytes}, dtype,
-                                       overlap_steps > 0, overlap_steps, for_weights});
+  steps_.emplace_back(BlockCollective{std::move(name), kind, Bytes{bytes}, dtype,
+                                      overlap_steps > 0, overlap_steps, for_weights});
+}
+
+void StepList::exchange(std::string name, Over over, CollectiveKind kind, std::int64_t bytes, Dtype dtype,
+                        int overlap_steps) {
+  steps_.emplace_back(
+      BlockCollective{std::move(name), kind, Bytes{bytes}, dtype, overlap_steps > 0, overlap_steps, false, over});
 }
 
 void StepList::norm(const std::string& name, NormKind kind, std::int64_t rows, std::int64_t width,
@@ -98,34 +104,43 @@ void StepList::cast_to_fp8(const std::string& name, Pass pass, std::int64_t elem
              2 * elements, 1});
 }
 
+void StepList::gemm_of(const Linear& l, std::string name, Pass pass, plan::GemmShape shape, std::int64_t read,
+                       std::int64_t written) {
+  gemm(std::move(name), pass, l.dtype.value_or(d_.gemm_dtype), shape, read, written);
+  std::get<Operator>(steps_.back()).routed = l.routed;
+}
+
 void StepList::linear(const Linear& l) {
-  const std::int64_t m = d_.rows;
-  cast_to_fp8(l.name + ".cast", Pass::kForward, m * l.k);
-  gemm(l.name, Pass::kForward, d_.gemm_dtype, {1, m, l.n, l.k},
-       (m * l.k + l.k * l.n) * d_.gemm_bytes + (l.bias ? l.n * d_.bytes : 0), m * l.n * d_.bytes);
+  const std::int64_t rows = l.rows > 0 ? l.rows : d_.rows;
+  const std::int64_t m = l.groups * rows;
+  const std::int64_t e = l.dtype ? plan::element_bytes(*l.dtype) : d_.gemm_bytes;
+  if (!l.dtype) cast_to_fp8(l.name + ".cast", Pass::kForward, m * l.k);
+  gemm_of(l, l.name, Pass::kForward, {l.groups, rows, l.n, l.k},
+          (m * l.k + l.groups * l.k * l.n) * e + (l.bias ? l.groups * l.n * d_.bytes : 0), m * l.n * d_.bytes);
 }
 
 void StepList::linear_backward(const Linear& l, InputGradient input_gradient, bool sharded_input) {
-  const std::int64_t m = d_.rows;
-  const std::int64_t weights = l.n * l.k;
+  const std::int64_t rows = l.rows > 0 ? l.rows : d_.rows;
+  const std::int64_t m = l.groups * rows;
+  const std::int64_t weights = l.groups * l.n * l.k;
+  const std::int64_t e = l.dtype ? plan::element_bytes(*l.dtype) : d_.gemm_bytes;
   const bool reduced = input_gradient == InputGradient::kReduced && d_.t > 1;
-  cast_to_fp8(l.name + ".grad.cast", Pass::kBackward, m * l.n);
+  if (!l.dtype) cast_to_fp8(l.name + ".grad.cast", Pass::kBackward, m * l.n);
 
   // The gathered input is needed by dW only: beside dX, and beside the issue of dX's reduction.
   if (sharded_input)
     collective(l.name + ".regather", CollectiveKind::kAllGather, m * l.k * d_.bytes, d_.dtype,
                reduced ? 2 : 1, true);
-  gemm(l.name + ".dgrad", Pass::kInputGrad, d_.gemm_dtype, {1, m, l.k, l.n},
-       (m * l.n + weights) * d_.gemm_bytes, m * l.k * d_.bytes);
-  if (reduced) reduce(l.name + ".dgrad", 1 + accumulations(1) + (l.bias ? 1 : 0));
+  gemm_of(l, l.name + ".dgrad", Pass::kInputGrad, {l.groups, rows, l.k, l.n}, (m * l.n + weights) * e,
+          m * l.k * d_.bytes);
+  if (reduced) reduce(l.name + ".dgrad", l.k, 1 + accumulations(1) + (l.bias ? 1 : 0));
 
-  const std::int64_t inputs = m * (l.n + l.k) * d_.gemm_bytes;
+  const std::int64_t inputs = m * (l.n + l.k) * e;
   if (fused_accumulation_) {
-    gemm(l.name + ".wgrad", Pass::kWeightGrad, d_.gemm_dtype, {1, l.n, l.k, m},
-         inputs + weights * d_.gradient_bytes, weights * d_.gradient_bytes);
+    gemm_of(l, l.name + ".wgrad", Pass::kWeightGrad, {l.groups, l.n, l.k, rows},
+            inputs + weights * d_.gradient_bytes, weights * d_.gradient_bytes);
   } else {
-    gemm(l.name + ".wgrad", Pass::kWeightGrad, d_.gemm_dtype, {1, l.n, l.k, m}, inputs,
-         weights * d_.bytes);
+    gemm_of(l, l.name + ".wgrad", Pass::kWeightGrad, {l.groups, l.n, l.k, rows}, inputs, weights * d_.bytes);
     add(l.name + ".accumulate",
         {OpClass::kElementwise, Pass::kWeightGrad, static_cast<double>(weights),
          weights * (d_.bytes + d_.gradient_bytes), weights * d_.gradient_bytes, 1});
@@ -133,7 +148,7 @@ void StepList::linear_backward(const Linear& l, InputGradient input_gradient, bo
   if (l.bias)
     add(l.name + ".bias_grad",
         {OpClass::kElementwise, Pass::kWeightGrad, product(m, l.n),
-         m * l.n * d_.bytes + l.n * d_.gradient_bytes, l.n * d_.gradient_bytes,
+         m * l.n * d_.bytes + l.groups * l.n * d_.gradient_bytes, l.groups * l.n * d_.gradient_bytes,
          1 + accumulations(1)});
 }
 
@@ -142,14 +157,13 @@ void StepList::sum(const std::string& name, std::int64_t elements, Pass pass) {
              elements * d_.bytes, 1});
 }
 
-void StepList::gather(const std::string& name, bool for_weights) {
+void StepList::gather_of(const std::string& name, std::int64_t width, bool for_weights) {
   if (!d_.sequence_parallel) return;
-  collective(name + ".gather", CollectiveKind::kAllGather, d_.rows * d_.hidden * d_.bytes,
-             d_.dtype, 0, for_weights);
+  collective(name + ".gather", CollectiveKind::kAllGather, d_.rows * width * d_.bytes, d_.dtype, 0, for_weights);
 }
 
-void StepList::reduce(const std::string& name, int overlap_steps) {
-  const std::int64_t bytes = d_.rows * d_.hidden * d_.bytes;
+void StepList::reduce(const std::string& name, std::int64_t width, int overlap_steps) {
+  const std::int64_t bytes = d_.rows * width * d_.bytes;
   if (d_.sequence_parallel)
     collective(name + ".scatter", CollectiveKind::kReduceScatter, bytes, d_.dtype, overlap_steps);
   else

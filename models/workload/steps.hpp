@@ -34,6 +34,10 @@ struct Linear {
   std::int64_t n = 0;  // output width
   std::int64_t k = 0;  // input width
   bool bias = false;   // inside the GEMM's epilogue
+  std::int64_t rows = 0;    // 0: the tokens inside the column/row-parallel pair
+  std::int64_t groups = 1;  // weights of their own, `rows` each: one grouped GEMM
+  bool routed = false;      // routed experts' weights
+  std::optional<plan::Dtype> dtype = {};  // empty: that of linear layers
 };
 
 // What happens to dX of a linear layer and to its saved input.
@@ -53,6 +57,9 @@ class StepList {
             std::int64_t read, std::int64_t written);
   void collective(std::string name, plan::CollectiveKind kind, std::int64_t bytes,
                   plan::Dtype dtype, int overlap_steps = 0, bool for_weights = false);
+  // Over other ranks than the tensor-parallel ones. Requires: there are others.
+  void exchange(std::string name, Over over, plan::CollectiveKind kind, std::int64_t bytes, plan::Dtype dtype,
+                int overlap_steps = 0);
 
   void norm(const std::string& name, NormKind kind, std::int64_t rows, std::int64_t width,
             bool backward, int launches = 1);
@@ -63,10 +70,13 @@ class StepList {
   void sum(const std::string& name, std::int64_t elements, plan::Pass pass);
 
   // Enter the column-parallel part: all-gather of the sequence shards, nothing without them.
-  void gather(const std::string& name, bool for_weights = false);
+  void gather(const std::string& name, bool for_weights = false) { gather_of(name, d_.hidden, for_weights); }
+  void gather_of(const std::string& name, std::int64_t width, bool for_weights = false);
   // Leave the row-parallel part: all-reduce, or reduce-scatter into sequence shards.
-  void reduce(const std::string& name, int overlap_steps = 0);
+  void reduce(const std::string& name, int overlap_steps = 0) { reduce(name, d_.hidden, overlap_steps); }
+  void reduce(const std::string& name, std::int64_t width, int overlap_steps);
 
+  [[nodiscard]] std::size_t size() const { return steps_.size(); }
   [[nodiscard]] std::vector<Step> take() { return std::move(steps_); }
   [[nodiscard]] const LocalDims& dims() const { return d_; }
   [[nodiscard]] bool fused() const { return fused_; }
@@ -75,6 +85,8 @@ class StepList {
 
  private:
   void cast_to_fp8(const std::string& name, plan::Pass pass, std::int64_t elements);
+  void gemm_of(const Linear& linear, std::string name, plan::Pass pass, plan::GemmShape shape, std::int64_t read,
+               std::int64_t written);
 
   LocalDims d_;
   bool fused_;

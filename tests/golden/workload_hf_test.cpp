@@ -47,7 +47,17 @@ std::string describe(const ModelShape& s) {
                         s.layer_is_sliding.empty() ? s.layers
                                                    : std::count(s.layer_is_sliding.begin(),
                                                                 s.layer_is_sliding.end(), true));
-  text += fmt::format("parameters {}\n", count_parameters(s).total);
+  if (s.latent)
+    text += fmt::format("latents {} {}  nope {}  rope {}  value {}\n", s.latent->q_rank, s.latent->kv_rank, s.latent->nope_dim,
+                        s.latent->rope_dim, s.latent->value_dim);
+  if (s.experts)
+    text += fmt::format("experts {}  of {}  ffn {}  shared {}  on {} layers\n", s.experts->top_k, s.experts->count, s.experts->ffn,
+                        s.experts->shared_ffn,
+                        s.layer_has_experts.empty() ? s.layers
+                                                    : std::count(s.layer_has_experts.begin(), s.layer_has_experts.end(), true));
+  const ParameterCount count = count_parameters(s);
+  text += fmt::format("parameters {}\n", count.total);
+  if (s.experts) text += fmt::format("active {}\n", count.active);
   if (!s.note.empty()) text += "note " + s.note + "\n";
   return text;
 }

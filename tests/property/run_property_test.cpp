@@ -88,7 +88,50 @@ class TcpCluster {
   network::TransportCosts transports_;
 };
 
+workload::ModelShape small_mixture() {
+  workload::ModelShape shape = small_model();
+  shape.experts = workload::ExpertShape{.count = 32, .top_k = 4, .ffn = 512, .shared_ffn = 512};
+  return shape;
+}
+
+Job random_mixture_job(Rng& rng) {
+  Job job = random_job(rng);
+  parallel::Strategy& s = job.strategy;
+  s.sequence_parallel = s.tp > 1;
+  s.cp = pick(rng, {1, 2});
+  s.context_style = pick(rng, {workload::ContextStyle::kRing, workload::ContextStyle::kAllGather});
+  s.ep = pick(rng, {2, 4, 8});
+  if (s.tp > 1) s.etp = 1;
+  s.overlap_shared_experts = rng.below(2) == 0;
+  if (s.ep == 8 && rng.below(2) == 0) s.ep_within = 4;
+  job.nodes *= s.cp;
+  return job;
+}
+
 }  // namespace
+
+TEST_CASE("run: experts and long sequences fold, and their exchanges show") {
+  int folded_count = 0;
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    CAPTURE(seed);
+    Rng rng(seed, "run-mixture");
+    const Job job = random_mixture_job(rng);
+    if (!parallel::check(small_mixture(), job.strategy).empty()) continue;
+    const plan::Plan plan = parallel::make_plan(small_mixture(), job.strategy);
+    const run::testing::TestCluster cluster{job.nodes, job.fabric, job.oversubscription};
+    const run::Result full = run::simulate(plan, cluster.machine(), {.fold = false});
+    const run::Result folded = run::simulate(plan, cluster.machine(), {.fold = true});
+    CAPTURE(folded.fold_note);
+    CHECK(full.breakdown.total() == full.step);
+    CHECK(std::abs(full.step / folded.step - 1.0) < 1e-6);
+    CHECK(full.breakdown.exposed_ep > Duration{});
+    if (job.strategy.cp > 1 && job.strategy.context_style == workload::ContextStyle::kAllGather)
+      CHECK(full.breakdown.exposed_cp > Duration{});
+    if (job.strategy.cp == 1) CHECK(full.breakdown.exposed_cp == Duration{});
+    folded_count += folded.folded ? 1 : 0;
+  }
+  CHECK(folded_count >= 10);
+}
 
 TEST_CASE("run: folding changes nothing, the breakdown adds up, bandwidth never hurts") {
   int folded_count = 0;

@@ -150,7 +150,7 @@ TEST_CASE("workload: blocks are well formed") {
             CHECK(op->kernel.attention.has_value() == (op->kernel.op == plan::OpClass::kAttention));
             CHECK((op->kernel.pass == plan::Pass::kForward) == (steps != &block.backward));
           } else {
-            const auto& c = std::get<TensorCollective>((*steps)[i]);
+            const auto& c = std::get<BlockCollective>((*steps)[i]);
             CHECK(d.options.tensor_parallel > 1);
             CHECK(c.bytes.count() > 0);
             CHECK(c.overlaps_next == (c.overlap_steps > 0));

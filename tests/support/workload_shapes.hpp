@@ -67,11 +67,11 @@ inline std::size_t find_step(const std::vector<workload::Step>& steps, std::stri
   return steps.size();
 }
 
-inline std::vector<workload::TensorCollective> collectives(
+inline std::vector<workload::BlockCollective> collectives(
     const std::vector<workload::Step>& steps) {
-  std::vector<workload::TensorCollective> list;
+  std::vector<workload::BlockCollective> list;
   for (const auto& step : steps)
-    if (const auto* c = std::get_if<workload::TensorCollective>(&step)) list.push_back(*c);
+    if (const auto* c = std::get_if<workload::BlockCollective>(&step)) list.push_back(*c);
   return list;
 }
 

@@ -88,10 +88,10 @@ TEST_CASE("workload: sequence parallelism gathers and scatters, and regathers sa
   CHECK(count(block.backward, plan::CollectiveKind::kReduceScatter) == 2);
   // regather, dX, scatter, dW: the gathered input is wanted by dW, the scattered dX after it.
   const std::size_t at = find_step(block.backward, "mlp.up.regather");
-  CHECK(std::get<TensorCollective>(block.backward.at(at)).overlap_steps == 2);
+  CHECK(std::get<BlockCollective>(block.backward.at(at)).overlap_steps == 2);
   CHECK(find_step(block.backward, "mlp.up.dgrad") == at + 1);
   CHECK(find_step(block.backward, "mlp.up.dgrad.scatter") == at + 2);
-  CHECK(std::get<TensorCollective>(block.backward.at(at + 2)).overlap_steps == 1);
+  CHECK(std::get<BlockCollective>(block.backward.at(at + 2)).overlap_steps == 1);
   CHECK(find_step(block.backward, "mlp.up.wgrad") == at + 3);
   // Norms and residual sums work on an eighth of the tokens.
   CHECK(kernel(block.forward, "norm1").read.count() == kActivation / 8);
