@@ -22,6 +22,14 @@ workload::Position position_of(const std::string& word) {
   return workload::Position::kRotary;
 }
 
+void add_experts(const scenario::InlineShape& written, workload::ModelShape& shape) {
+  const std::int64_t width = written.expert_ffn.value_or(shape.ffn);
+  shape.experts = workload::ExpertShape{
+      .count = *written.experts, .top_k = written.top_k, .ffn = width, .shared_ffn = written.shared_experts * width};
+  for (std::int64_t i = 0; i < shape.layers; ++i)
+    shape.layer_has_experts.push_back(i >= written.dense_layers && (i - written.dense_layers + 1) % written.moe_every == 0);
+}
+
 workload::ModelShape inline_shape(const scenario::InlineShape& written, const scenario::Scenario& scenario) {
   workload::ModelShape shape;
   shape.name = scenario.name;
@@ -43,6 +51,18 @@ workload::ModelShape inline_shape(const scenario::InlineShape& written, const sc
     shape.max_positions = written.max_positions.value_or(scenario.model.sequence);
   }
   shape.sliding_window = written.sliding_window;
+  shape.qk_norm = written.qk_norm;
+  if (written.full_attention_every)
+    for (std::int64_t i = 0; i < shape.layers; ++i) shape.layer_is_sliding.push_back((i + 1) % *written.full_attention_every != 0);
+  if (written.experts) add_experts(written, shape);
+  if (written.kv_lora_rank) {
+    shape.latent = workload::LatentAttention{.q_rank = written.q_lora_rank.value_or(0),
+                                             .kv_rank = *written.kv_lora_rank,
+                                             .nope_dim = written.qk_nope_head_dim,
+                                             .rope_dim = written.qk_rope_head_dim,
+                                             .value_dim = written.v_head_dim};
+    shape.head_dim = written.qk_nope_head_dim + written.qk_rope_head_dim;
+  }
   return shape;
 }
 
@@ -57,6 +77,16 @@ plan::AxisOrder order_of(const std::string& text) {
     if (words[i] == "pp") order[i] = plan::Axis::kPipeline;
   }
   return order;
+}
+
+workload::ContextStyle context_style_of(scenario::ContextChoice choice) {
+  switch (choice) {
+    case scenario::ContextChoice::kRing: return workload::ContextStyle::kRing;
+    case scenario::ContextChoice::kPlainRing: return workload::ContextStyle::kPlainRing;
+    case scenario::ContextChoice::kAllGather: return workload::ContextStyle::kAllGather;
+    case scenario::ContextChoice::kUlysses: return workload::ContextStyle::kUlysses;
+  }
+  return workload::ContextStyle::kRing;
 }
 
 plan::Dtype storage_dtype(scenario::Precision precision) {
@@ -130,7 +160,9 @@ Diagnostic diagnose(const parallel::StrategyError& error, const scenario::Loaded
 
 }  // namespace
 
-workload::ModelShape pick_model(const scenario::Loaded& loaded) {
+namespace {
+
+workload::ModelShape named_model(const scenario::Loaded& loaded) {
   const scenario::Model& model = loaded.scenario.model;
   if (model.preset) {
     return workload::find_preset(*model.preset, loaded.where.of("model.preset"), "model.preset").shape;
@@ -145,12 +177,30 @@ workload::ModelShape pick_model(const scenario::Loaded& loaded) {
   return inline_shape(model.shape.value(), loaded.scenario);
 }
 
+}  // namespace
+
+workload::ModelShape pick_model(const scenario::Loaded& loaded) {
+  workload::ModelShape shape = named_model(loaded);
+  shape.predicted_ahead = loaded.scenario.model.mtp_layers;
+  return shape;
+}
+
 parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload::ModelShape& shape) {
   const scenario::Scenario& s = loaded.scenario;
   parallel::Strategy strategy;
   strategy.tp = static_cast<std::int32_t>(s.parallel.tp);
   strategy.pp = static_cast<std::int32_t>(s.parallel.pp);
   strategy.dp = static_cast<std::int32_t>(s.parallel.dp);
+  strategy.cp = static_cast<std::int32_t>(s.parallel.cp);
+  strategy.context_style = context_style_of(s.parallel.cp_style);
+  strategy.ep = static_cast<std::int32_t>(s.parallel.ep);
+  if (s.parallel.etp) strategy.etp = static_cast<std::int32_t>(*s.parallel.etp);
+  if (s.parallel.ep_within) strategy.ep_within = static_cast<std::int32_t>(*s.parallel.ep_within);
+  strategy.routing = {.capacity_factor = s.model.capacity_factor,
+                      .skew = s.model.expert_skew,
+                      .seed = static_cast<std::uint64_t>(s.model.expert_seed)};
+  if (s.parallel.fp8_dispatch) strategy.dispatch_dtype = plan::Dtype::kFp8;
+  strategy.overlap_shared_experts = s.parallel.overlap_shared_experts;
   strategy.order = order_of(s.parallel.order);
   strategy.global_batch = s.batch.global;
   strategy.micro_batch = s.batch.micro;
@@ -175,6 +225,9 @@ parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload:
   strategy.gradient_dtype = gradient_dtype(s.memory.gradients);
   strategy.fp32_master = s.memory.fp32_master;
   strategy.recompute = recompute_of(s.memory.recompute);
+  strategy.recompute_parts.norms = s.memory.recompute_norms;
+  strategy.recompute_parts.latents = s.memory.recompute_latents;
+  strategy.recompute_parts.activations = s.memory.recompute_activations;
   strategy.attention = s.model.attention == scenario::AttentionChoice::kUnfused ? workload::AttentionKernel::kUnfused
                                                                                 : workload::AttentionKernel::kFlash;
   strategy.fused_kernels = s.model.fused_kernels;

@@ -18,13 +18,14 @@ class Checks {
   void all() {
     model_source();
     shape();
+    experts();
     fabric();
-    not_modelled();
     order();
     batch();
     sharding();
     schedule_file();
     precision();
+    recompute();
   }
 
  private:
@@ -71,6 +72,33 @@ class Checks {
       add("model.sequence", "longer than the position table",
           fmt::format("at most {} ({})", *shape.max_positions, where_.cite("model.shape.max_positions")),
           fmt::format("{}", s_.model.sequence));
+    }
+  }
+
+  void experts() {
+    if (!s_.model.shape) return;
+    const InlineShape& shape = *s_.model.shape;
+    const auto needs = [&](const char* key, const char* other, bool there, const char* what) {
+      const std::string path = std::string{"model.shape."} + key;
+      if (there || !where_.given(path)) return;
+      add(path, what, std::string{"model.shape."} + other + ", or no such key");
+    };
+    needs("full_attention_every", "sliding_window", shape.sliding_window.has_value(), "every layer looks back on everything");
+    for (const char* key : {"top_k", "expert_ffn", "shared_experts", "dense_layers", "moe_every"})
+      needs(key, "experts", shape.experts.has_value(), "there are no experts");
+    for (const char* key : {"q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"})
+      needs(key, "kv_lora_rank", shape.kv_lora_rank.has_value(), "there is no latent attention");
+    if (shape.experts && shape.top_k > *shape.experts) {
+      add("model.shape.top_k", "more experts a token than there are",
+          fmt::format("at most {} ({})", *shape.experts, where_.cite("model.shape.experts")), fmt::format("{}", shape.top_k));
+    }
+    if (shape.experts && shape.dense_layers + shape.moe_every > shape.layers) {
+      add(where_.given("model.shape.dense_layers") ? "model.shape.dense_layers" : "model.shape.moe_every", "no layer is left that has experts",
+          fmt::format("fewer than {} layers ({})", shape.layers, where_.cite("model.shape.layers")));
+    }
+    if (shape.kv_lora_rank && (shape.head_dim || shape.kv_heads)) {
+      add(shape.head_dim ? "model.shape.head_dim" : "model.shape.kv_heads", "latent attention has its own widths",
+          fmt::format("no such key with {}", where_.cite("model.shape.kv_lora_rank")));
     }
   }
 
@@ -122,16 +150,6 @@ class Checks {
     meant_for("cluster.fabric.global_links", cluster.fabric->global_links.has_value(), {"dragonfly"});
   }
 
-  void not_modelled() {
-    const auto only_one = [&](const char* key, std::int64_t value, const char* what) {
-      if (value <= 1) return;
-      add(std::string{"parallel."} + key, fmt::format("{} is not modelled in this version", what), "1",
-          fmt::format("{}", value));
-    };
-    only_one("cp", s_.parallel.cp, "context parallelism");
-    only_one("ep", s_.parallel.ep, "expert parallelism");
-  }
-
   void order() {
     std::vector<std::string> axes = split(s_.parallel.order, '-');
     std::sort(axes.begin(), axes.end());
@@ -169,9 +187,21 @@ class Checks {
           fmt::format("zero from 1 to 3 ({}), or no such key", where_.cite("parallel.zero")),
           fmt::format("{}", *p.shard_group));
     }
-    if (*p.shard_group > 0 && p.dp % *p.shard_group != 0) {
+    if (*p.shard_group > 0 && p.dp * p.cp % *p.shard_group != 0) {
       add("parallel.shard_group", fmt::format("{} does not divide the replicas", *p.shard_group),
-          fmt::format("a divisor of {} ({})", p.dp, where_.cite("parallel.dp")), fmt::format("{}", *p.shard_group));
+          p.cp == 1 ? fmt::format("a divisor of {} ({})", p.dp, where_.cite("parallel.dp"))
+                    : fmt::format("a divisor of {} = dp {} ({}) x cp {} ({})", p.dp * p.cp, p.dp, where_.cite("parallel.dp"), p.cp, where_.cite("parallel.cp")),
+          fmt::format("{}", *p.shard_group));
+    }
+  }
+
+  void recompute() {
+    const MemoryPolicy& m = s_.memory;
+    if (m.recompute == RecomputePolicy::kSelective) return;
+    for (const auto& [on, key] : {std::pair{m.recompute_norms, "memory.recompute_norms"},
+                                  std::pair{m.recompute_latents, "memory.recompute_latents"},
+                                  std::pair{m.recompute_activations, "memory.recompute_activations"}}) {
+      if (on) add(key, "says nothing without selective recomputation", fmt::format("recompute: selective ({}), or false", where_.cite("memory.recompute")), "true");
     }
   }
 

@@ -25,6 +25,19 @@ struct InlineShape {
   std::string position = "rotary";
   std::optional<std::int64_t> max_positions;
   std::optional<std::int64_t> sliding_window;
+  std::optional<std::int64_t> full_attention_every;
+  bool qk_norm = false;
+  std::optional<std::int64_t> experts;
+  std::int64_t top_k = 1;
+  std::optional<std::int64_t> expert_ffn;  // default ffn
+  std::int64_t shared_experts = 0;
+  std::int64_t dense_layers = 0;
+  std::int64_t moe_every = 1;
+  std::optional<std::int64_t> kv_lora_rank;
+  std::optional<std::int64_t> q_lora_rank;
+  std::int64_t qk_nope_head_dim = 128;
+  std::int64_t qk_rope_head_dim = 64;
+  std::int64_t v_head_dim = 128;
 
   template <class V>
   void visit(V& v) {
@@ -45,6 +58,22 @@ struct InlineShape {
           between(1, 1e9).example("8192"));
     v.key("sliding_window", sliding_window, "Tokens that attention looks back on. Default: all.",
           between(1, 1e9).example("4096"));
+    v.key("full_attention_every", full_attention_every, "Each so many-th layer looks back on everything in spite of sliding_window. Default: none.",
+          between(1, 1e5).example("2"));
+    v.key("qk_norm", qk_norm, "Queries and keys of each head are normalised.");
+    v.key("experts", experts, "Routed experts of a layer: a mixture of experts in place of the MLP.", between(2, 65536).example("64"));
+    v.key("top_k", top_k, "Routed experts that a token visits.", between(1, 65536).example("8"));
+    v.key("expert_ffn", expert_ffn, "Width of one projection of one expert. Default: ffn.", between(1, 1e8).example("2048"));
+    v.key("shared_experts", shared_experts, "Experts that every token visits, each expert_ffn wide.", between(0, 65536));
+    v.key("dense_layers", dense_layers, "Layers without experts at the start of the model.", between(0, 1e5));
+    v.key("moe_every", moe_every, "Each so many-th layer has experts; the others are dense.", between(1, 1e5));
+    v.key("kv_lora_rank", kv_lora_rank,
+          "Width of the latent that keys and values are made from: multi-head latent attention (DeepSeek).",
+          between(1, 1e6).example("512"));
+    v.key("q_lora_rank", q_lora_rank, "Width of the latent that queries are made from. Default: none.", between(1, 1e6).example("1536"));
+    v.key("qk_nope_head_dim", qk_nope_head_dim, "Latent attention: the part of a query or key head that is not rotated.", between(1, 1e6));
+    v.key("qk_rope_head_dim", qk_rope_head_dim, "Latent attention: the rotated part, shared by all key heads.", between(1, 1e6));
+    v.key("v_head_dim", v_head_dim, "Latent attention: width of a value head.", between(1, 1e6));
   }
   friend bool operator==(const InlineShape&, const InlineShape&) = default;
 };
@@ -62,6 +91,10 @@ struct Model {
   std::optional<bool> fused_loss;          // default fused_kernels
   std::optional<bool> fused_accumulation;  // default fused_kernels
   double dropout = 0.0;
+  std::optional<double> capacity_factor;
+  double expert_skew = 0.0;
+  std::int64_t expert_seed = 0;
+  std::int64_t mtp_layers = 0;
 
   template <class V>
   void visit(V& v) {
@@ -83,6 +116,14 @@ struct Model {
           "Weight gradients are added up in their GEMM rather than by a kernel of their own. Default: fused_kernels.");
     v.key("dropout", dropout, "Dropout probability; above 0 its masks are kept for the backward pass.",
           between(0, 1));
+    v.key("capacity_factor", capacity_factor,
+          "Rows an expert takes of each rank, over the mean; more are dropped, fewer padded. Default: none are dropped.",
+          between(0.01, 1000).example("1.25"));
+    v.key("expert_skew", expert_skew,
+          "How unevenly tokens choose experts: the i-th most popular is chosen in proportion to i to the power of minus this; 0 is even.",
+          between(0, 10).example("0.3"));
+    v.key("expert_seed", expert_seed, "Seed of the order in which popular experts lie on the GPUs.", between(0, 1e9));
+    v.key("mtp_layers", mtp_layers, "Multi-token prediction modules behind the last layer (DeepSeek-V3).", between(0, 64));
   }
   friend bool operator==(const Model&, const Model&) = default;
 };

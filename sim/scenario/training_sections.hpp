@@ -17,8 +17,13 @@ struct Parallel {
   std::int64_t tp = 1;
   std::int64_t pp = 1;
   std::int64_t dp = 1;
-  std::int64_t cp = 1;                    // > 1 refused in this version
-  std::int64_t ep = 1;                    // > 1 refused in this version
+  std::int64_t cp = 1;
+  ContextChoice cp_style = ContextChoice::kRing;
+  std::int64_t ep = 1;
+  std::optional<std::int64_t> etp;        // default tp
+  std::optional<std::int64_t> ep_within;
+  bool fp8_dispatch = false;
+  bool overlap_shared_experts = false;
   Schedule schedule = Schedule::kOneFOneB;
   std::optional<std::string> schedule_file;
   std::int64_t virtual_stages = 1;
@@ -38,8 +43,18 @@ struct Parallel {
     v.key("tp", tp, "Tensor parallel size: GPUs that share every layer.", between(1, 1e6).example("8"));
     v.key("pp", pp, "Pipeline parallel size: stages the layers are cut into.", between(1, 1e6));
     v.key("dp", dp, "Data parallel size: replicas that each take a part of the batch.", between(1, 1e6));
-    v.key("cp", cp, "Context parallel size. Only 1 is modelled in this version.", between(1, 1e6));
-    v.key("ep", ep, "Expert parallel size. Only 1 is modelled in this version.", between(1, 1e6));
+    v.key("cp", cp, "Context parallel size: GPUs that each hold a part of every sequence.", between(1, 1e6));
+    v.key("cp_style", cp_style,
+          "How attention sees the other parts: ring passes keys and values on beside the attention (balanced by holding "
+          "an early and a late part; plain-ring: one part each), all-gather collects them first, ulysses trades sequence for heads.");
+    v.key("ep", ep, "Expert parallel size: groups of GPUs that the experts are dealt out over, within tp x cp x dp.",
+          between(1, 1e6).example("8"));
+    v.key("etp", etp, "Expert tensor parallel size: GPUs that share every expert. Default: tp.", between(1, 1e6).example("1"));
+    v.key("ep_within", ep_within,
+          "GPUs of an expert-parallel group that share a host: a token crosses to each host once and is passed on inside "
+          "(DeepEP). Default: one all-to-all over all of them.", between(1, 1e6).example("8"));
+    v.key("fp8_dispatch", fp8_dispatch, "Tokens travel to experts, and gradients back to them, in fp8.");
+    v.key("overlap_shared_experts", overlap_shared_experts, "Shared experts run beside the exchanges with routed experts.");
     v.key("schedule", schedule,
           "Order of forward and backward passes in the pipeline (docs/guide/schedules.md); file: as schedule_file says.");
     v.key("schedule_file", schedule_file, "A schedule written by hand, one list of passes a stage.",
@@ -54,7 +69,7 @@ struct Parallel {
     v.key("zero", zero,
           "What data-parallel replicas shard: 0 nothing, 1 optimizer states, 2 and gradients, 3 and parameters (FSDP).",
           between(0, 3));
-    v.key("shard_group", shard_group, "Replicas that a shard is spread over (hybrid sharding); divides dp. Default: dp.",
+    v.key("shard_group", shard_group, "Replicas that a shard is spread over (hybrid sharding); divides dp x cp. Default: all of them.",
           between(1, 1e6).example("8"));
     v.key("order", order, "Which axis varies fastest over GPU numbers, first to last: all five, joined by '-'.",
           not_empty());
@@ -82,6 +97,9 @@ struct Batch {
 
 struct MemoryPolicy {
   RecomputePolicy recompute = RecomputePolicy::kNone;
+  bool recompute_norms = false;
+  bool recompute_latents = false;
+  bool recompute_activations = false;
   GradientPrecision gradients = GradientPrecision::kFp32;
   bool fp32_master = true;
 
@@ -89,6 +107,10 @@ struct MemoryPolicy {
   void visit(V& v) {
     v.key("recompute", recompute,
           "Activations computed again in the backward pass: none, selective (attention core) or full (whole blocks).");
+    v.key("recompute_norms", recompute_norms, "recompute selective: also the norms before attention and MLP.");
+    v.key("recompute_latents", recompute_latents, "recompute selective: also latent attention's queries, keys and values.");
+    v.key("recompute_activations", recompute_activations,
+          "recompute selective: also the activation functions of MLPs and experts.");
     v.key("gradients", gradients, "Number format in which gradients are accumulated and reduced.");
     v.key("fp32_master", fp32_master, "The optimizer keeps fp32 parameters beside low-precision ones.");
   }

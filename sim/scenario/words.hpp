@@ -59,6 +59,14 @@ constexpr WordList<GradientPrecision, 3> enum_words(GradientPrecision) {
            {"fp16", GradientPrecision::kFp16}}};
 }
 
+enum class ContextChoice : std::uint8_t { kRing, kPlainRing, kAllGather, kUlysses };
+constexpr WordList<ContextChoice, 4> enum_words(ContextChoice) {
+  return {{{"ring", ContextChoice::kRing},
+           {"plain-ring", ContextChoice::kPlainRing},
+           {"all-gather", ContextChoice::kAllGather},
+           {"ulysses", ContextChoice::kUlysses}}};
+}
+
 enum class FlopsConventionChoice : std::uint8_t { kMegatron, kPalm, kLlama };
 constexpr WordList<FlopsConventionChoice, 3> enum_words(FlopsConventionChoice) {
   return {{{"megatron", FlopsConventionChoice::kMegatron},
