@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "calibration/truth_cluster.hpp"
+#include "calibration/truth_layers.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
 
@@ -96,16 +97,10 @@ class RowReader {
 
 // What this version does not model, as a reason; empty when the row is of a kind it does.
 std::string unmodelled(const RowReader& row) {
-  const auto above_one = [&](std::string_view column) { return row.integer(column).value_or(1) > 1; };
   const std::string task = row.text("task");
   if (!task.empty() && task != "pretrain") return fmt::format("task '{}': only full training is modelled", task);
-  if (above_one("experts")) return "mixture of experts is not modelled yet";
-  const std::string attention = row.text("attn_kind");
-  if (!attention.empty() && !attention.starts_with("ALiBi")) return fmt::format("attention '{}' is not modelled yet", attention);
   const std::string offload = row.text("offload");
   if (!offload.empty() && offload != "none") return fmt::format("offload '{}' is not modelled yet", offload);
-  if (above_one("cp")) return "context parallelism is not modelled yet";
-  if (above_one("ep")) return "expert parallelism is not modelled yet";
   const std::string recompute = row.text("recompute");
   if (recompute.starts_with("selective") && recompute != "selective" && recompute != "selective (attention core)") {
     return fmt::format("recompute '{}' is not modelled yet", recompute);
@@ -113,7 +108,10 @@ std::string unmodelled(const RowReader& row) {
   return {};
 }
 
-std::optional<std::string> precision_of(const std::string& stated) {
+std::optional<std::string> precision_of(const std::string& written) {
+  std::string stated = written;
+  for (char& c : stated) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  if (stated.starts_with("mxfp8")) return "fp8";
   if (stated.starts_with("bf16, bf16 master") || stated.find("bf16 master") != std::string::npos) return std::nullopt;
   if (stated.starts_with("bf16") || stated == "amp_bf16") return "bf16";
   if (stated.starts_with("fp16") || stated == "amp_fp16") return "fp16";
@@ -136,11 +134,21 @@ class RowTranslator {
   void run() {
     out_.refusal = unmodelled(row_);
     if (!out_.refusal.empty()) return;
-    for (const std::string_view column : {"n_gpus", "gpus_per_node", "tp", "pp", "dp"}) {
+    for (const std::string_view column : {"n_gpus", "gpus_per_node", "tp", "pp", "dp", "cp", "ep", "etp"}) {
       if (row_.integer(column).value_or(1) >= 1) continue;
       out_.refusal = fmt::format("{} is less than one", column);  // GPUs are divided by these
       return;
     }
+    layers_ = layer_words({.attention = row_.text("attn_kind"),
+                           .experts = row_.integer("experts"),
+                           .top_k = row_.integer("moe_topk"),
+                           .expert_ffn = row_.integer("moe_ffn"),
+                           .head_dim = row_.integer("head_dim"),
+                           .ffn = row_.integer("ffn"),
+                           .sequence = row_.integer("seq_len").value_or(0)});
+    out_.refusal = layers_.refusal;
+    if (!out_.refusal.empty()) return;
+    out_.assumed.insert(out_.assumed.end(), layers_.assumed.begin(), layers_.assumed.end());
     const std::optional<TruthCluster> cluster = place(catalogue_, cluster_request(), out_.assumed, out_.refusal);
     if (!cluster) return;
     if (!add_parallel()) return;
@@ -169,9 +177,12 @@ class RowTranslator {
     const auto optional = [&](const char* key, const char* column) {
       if (const auto value = row_.integer(column)) shape += fmt::format(", {}: {}", key, *value);
     };
-    optional("kv_heads", "kv_heads");
-    optional("head_dim", "head_dim");
+    if (!layers_.latent) {
+      optional("kv_heads", "kv_heads");
+      optional("head_dim", "head_dim");
+    }
     optional("ffn", "ffn");
+    shape += layers_.shape;
     // Gated MLPs come with Llama's habits, the others with GPT's: norm, positions, biases, tied embeddings.
     shape += gated ? ", gated_mlp: true, norm: rmsnorm, position: rotary"
                    : fmt::format(", norm: layernorm, tied_embeddings: true, bias: {}, position: {}",
@@ -189,7 +200,8 @@ class RowTranslator {
     const std::int64_t gpus = *row_.integer("n_gpus");
     const std::int64_t tp = row_.integer("tp").value_or(1);
     const std::int64_t pp = row_.integer("pp").value_or(1);
-    const std::int64_t dp = row_.integer("dp").value_or(std::max<std::int64_t>(1, gpus / (tp * pp)));
+    const std::int64_t cp = row_.integer("cp").value_or(1);
+    const std::int64_t dp = row_.integer("dp").value_or(std::max<std::int64_t>(1, gpus / (tp * pp * cp)));
     const std::int64_t zero = row_.integer("zero").value_or(0);
     std::int64_t micro = row_.integer("micro_batch").value_or(0);
     if (micro == 0) {
@@ -213,8 +225,8 @@ class RowTranslator {
         "memory: {{recompute: {}, gradients: {}}}\n"
         "training: {{precision: {}}}\n",
         tp, pp, dp, zero, framework.overlaps_gradients || zero >= 2,
-        tp > 1 && row_.integer("seq_parallel").value_or(0) == 1 ? ", sequence_parallel: true" : "", shard_group(dp, zero),
-        virtual_stages(),
+        sequence_parallel(tp) ? ", sequence_parallel: true" : "",
+        long_and_sparse(cp, tp) + shard_group(dp * cp, zero), virtual_stages(),
         *row_.integer("global_batch"), micro, recompute_of(row_.text("recompute")), fp32_gradients ? "fp32" : low, *word);
     return true;
   }
@@ -222,6 +234,25 @@ class RowTranslator {
   std::string virtual_stages() const {
     const std::int64_t chunks = row_.integer("vpp").value_or(1);
     return chunks > 1 ? fmt::format(", virtual_stages: {}", chunks) : "";
+  }
+
+  // Megatron-Core asks for it where tensor-parallel ranks have experts or latents.
+  bool sequence_parallel(std::int64_t tp) {
+    if (tp == 1) return false;
+    if (row_.integer("seq_parallel").value_or(0) == 1) return true;
+    if (row_.integer("experts").value_or(1) <= 1 && !layers_.latent) return false;
+    out_.assumed.emplace_back("sequence parallelism");
+    return true;
+  }
+
+  // Transformer Engine's ring (p2p) unless the framework is torchtitan, whose ring gathers first.
+  std::string long_and_sparse(std::int64_t cp, std::int64_t tp) const {
+    std::string words;
+    if (cp > 1) words += fmt::format(", cp: {}, cp_style: {}", cp, row_.text("framework").starts_with("torchtitan") ? "all-gather" : "ring");
+    if (row_.integer("experts").value_or(1) <= 1) return words;
+    words += fmt::format(", ep: {}", row_.integer("ep").value_or(1));
+    if (const auto etp = row_.integer("etp"); etp && *etp != tp) words += fmt::format(", etp: {}", *etp);
+    return words;
   }
 
   std::string shard_group(std::int64_t dp, std::int64_t zero) const {
@@ -232,6 +263,7 @@ class RowTranslator {
   const RowReader& row_;
   const topology::Catalogue& catalogue_;
   TruthRow& out_;
+  LayerWords layers_;
   std::string rest_;
 };
 
