@@ -29,6 +29,12 @@ Place place_of(workload::Over over, const Groups& groups) {
   return {};
 }
 
+std::optional<plan::VolumesId> volumes_of(workload::Parts parts, const Groups& groups) {
+  if (parts == workload::Parts::kToExperts) return groups.to_experts;
+  if (parts == workload::Parts::kFromExperts) return groups.from_experts;
+  return std::nullopt;
+}
+
 std::vector<CompiledStep> compile_steps(const workload::Block& block, const std::vector<workload::Step>& steps,
                                         const Groups& groups, plan::ProgramBuilder& builder) {
   std::vector<CompiledStep> result;
@@ -42,7 +48,8 @@ std::vector<CompiledStep> compile_steps(const workload::Block& block, const std:
     const Place place = place_of(collective.over, groups);
     SIM_CHECK(place.group.has_value(), collective.name);
     result.push_back({label_of(block, collective.name),
-                      plan::Collective{collective.kind, *place.group, collective.bytes, collective.dtype, place.purpose},
+                      plan::Collective{collective.kind, *place.group, collective.bytes, collective.dtype, place.purpose,
+                                       volumes_of(collective.parts, groups)},
                       static_cast<std::size_t>(collective.overlap_steps), place.stream});
   }
   for (std::size_t i = 0; i < result.size(); ++i) result[i].index = i;

@@ -71,15 +71,26 @@ class Maker {
   std::vector<plan::Group>& groups_;
 };
 
+void add_loads(const Strategy& strategy, const workload::ExpertShape& experts, Groups& groups, plan::Plan& plan) {
+  const std::vector<double> loads = workload::rank_loads(experts.count, strategy.ep, strategy.routing);
+  const auto add = [&](const char* name, plan::VolumeForm form) {
+    plan.volumes.push_back({name, form, loads});
+    return plan::VolumesId{plan.volumes.size() - 1};
+  };
+  groups.to_experts = add("to experts", plan::VolumeForm::kReceivers);
+  groups.from_experts = add("from experts", plan::VolumeForm::kSenders);
+}
+
 }  // namespace
 
-Groups make_groups(const Strategy& strategy, const workload::ModelShape& shape, std::vector<plan::Group>& groups) {
+Groups make_groups(const Strategy& strategy, const workload::ModelShape& shape, plan::Plan& plan) {
   Groups result;
-  Maker make{strategy, groups};
+  Maker make{strategy, plan.groups};
   if (strategy.tp > 1) result.tensor = make.add({"tp", {Axis::kTensor}, {}, {}});
   if (strategy.cp > 1) result.context = make.add({"cp", {Axis::kContext}, {}, {}});
   result.dense = make.dense();
   if (shape.experts) make.experts(result);
+  if (result.expert && strategy.routing.skew > 0.0 && !strategy.routing.capacity_factor) add_loads(strategy, *shape.experts, result, plan);
   const bool two_tables = shape.tied_embeddings || shape.predicted_ahead > 0;
   if (two_tables && !placement_of(strategy).joins_ends()) {
     result.embedding = make.add({"embedding", {Axis::kPipeline}, {0, strategy.pp - 1}, {}});

@@ -28,6 +28,8 @@ struct Groups {
   std::optional<plan::GroupId> context;
   std::optional<plan::GroupId> expert;         // experts dealt out over these
   std::optional<plan::GroupId> expert_tensor;  // that share each expert
+  std::optional<plan::VolumesId> to_experts;    // how skewed routing parts an exchange over `expert`
+  std::optional<plan::VolumesId> from_experts;
   std::optional<plan::GroupId> expert_across;  // of `expert`: the same place on every host
   std::optional<plan::GroupId> expert_within;  // of `expert`: one host
   ReplicaGroups dense;
@@ -39,7 +41,8 @@ struct Groups {
   [[nodiscard]] const ReplicaGroups& of(Kind kind) const { return kind == Kind::kExpert ? experts : dense; }
 };
 
-// `shape` decides whether there are experts and whether two stages hold the embedding.
-Groups make_groups(const Strategy& strategy, const workload::ModelShape& shape, std::vector<plan::Group>& groups);
+// Adds groups and tables of volumes to the plan. `shape` decides whether there are experts and whether two stages
+// hold the embedding.
+Groups make_groups(const Strategy& strategy, const workload::ModelShape& shape, plan::Plan& plan);
 
 }  // namespace stepcast::parallel

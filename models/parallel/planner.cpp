@@ -33,7 +33,7 @@ plan::Plan make_plan(const workload::ModelShape& shape, const Strategy& strategy
   plan.work = work_of(shape, strategy);
 
   const ModelBlocks blocks = make_blocks(shape, strategy);
-  const Groups groups = make_groups(strategy, shape, plan.groups);
+  const Groups groups = make_groups(strategy, shape, plan);
   const std::vector<ActionList> lists = schedule_of(strategy);
   const Placement placement = placement_of(strategy);
   const MessagePlan messages = plan_messages(lists, placement, play(lists, placement), is_plain(strategy));

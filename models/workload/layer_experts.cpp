@@ -79,15 +79,19 @@ void sort_rows(const LayerContext& c, StepList& steps, const char* name, bool ba
 }
 
 // Rows to or from the experts' ranks, `element` bytes each of hidden. In two levels: to the same place on the
-// hosts that hold a token's experts, once a host, and on from there; both at the same time, row by row.
-void exchange_rows(const LayerContext& c, StepList& steps, const std::string& name, std::int64_t element, Dtype dtype, int beside) {
+// hosts that hold a token's experts, once a host, and on from there; both at the same time, row by row, and both
+// by the busiest rank's rows.
+void exchange_rows(const LayerContext& c, StepList& steps, const std::string& name, std::int64_t element, Dtype dtype,
+                   Parts parts, int beside) {
   const ExpertDims& e = *c.experts;
   if (c.options.expert_parallel == 1) return;
-  const std::int64_t bytes = std::max(e.sent, e.arrived) * c.d.hidden * element;
   if (!c.options.experts_within) {
-    steps.exchange(name + ".all_to_all", Over::kExpert, CollectiveKind::kAllToAll, bytes, dtype, beside);
+    const bool skewed = c.options.routing.skew > 0.0 && !c.options.routing.capacity_factor;
+    steps.exchange(name + ".all_to_all", Over::kExpert, CollectiveKind::kAllToAll, e.sent * c.d.hidden * element, dtype,
+                   beside, skewed ? parts : Parts::kEqual);
     return;
   }
+  const std::int64_t bytes = std::max(e.sent, e.arrived) * c.d.hidden * element;
   const std::int64_t local = *c.options.experts_within;
   const std::int64_t hosts = c.options.expert_parallel / local;
   if (hosts > 1) {
@@ -100,7 +104,7 @@ void exchange_rows(const LayerContext& c, StepList& steps, const std::string& na
 
 // Towards the experts.
 void dispatch(const LayerContext& c, StepList& steps, const std::string& name, int beside) {
-  exchange_rows(c, steps, name, c.experts->dispatch_bytes, c.options.dispatch_dtype.value_or(c.d.dtype), beside);
+  exchange_rows(c, steps, name, c.experts->dispatch_bytes, c.options.dispatch_dtype.value_or(c.d.dtype), Parts::kToExperts, beside);
 }
 void gather_rows(const LayerContext& c, StepList& steps, const std::string& name) {
   const ExpertDims& e = *c.experts;
@@ -116,7 +120,7 @@ void scatter_rows(const LayerContext& c, StepList& steps, const std::string& nam
                    c.options.expert_tensor_parallel * c.experts->arrived * c.d.hidden * c.d.bytes, c.d.dtype);
 }
 void combine(const LayerContext& c, StepList& steps, const std::string& name, int beside) {
-  exchange_rows(c, steps, name, c.d.bytes, c.d.dtype, beside);
+  exchange_rows(c, steps, name, c.d.bytes, c.d.dtype, Parts::kFromExperts, beside);
 }
 
 void shared_first(const LayerContext& c, StepList& steps) {

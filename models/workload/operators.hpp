@@ -90,6 +90,9 @@ struct Operator {
 // The ranks that a block's collective runs over; across hosts and within one: parts of kExpert.
 enum class Over : std::uint8_t { kTensor, kContext, kExpert, kExpertTensor, kExpertAcross, kExpertWithin };
 
+// Of an all-to-all: what each rank gets is equal, or follows the load of the experts that it holds.
+enum class Parts : std::uint8_t { kEqual, kToExperts, kFromExperts };
+
 // A collective at this point of the block.
 struct BlockCollective {
   std::string name;
@@ -102,6 +105,7 @@ struct BlockCollective {
   int overlap_steps = 0;
   bool for_weights = false;  // needed by weight gradients only: goes with them where they are put off
   Over over = Over::kTensor;
+  Parts parts = Parts::kEqual;
 };
 
 using Step = std::variant<Operator, BlockCollective>;

@@ -4,26 +4,33 @@
 #include <cmath>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 #include "sim/base/check.hpp"
 #include "sim/base/random.hpp"
+#include "sim/plan/volumes.hpp"
 
 namespace stepcast::workload {
 
-double busiest_rank_load(std::int64_t experts, std::int64_t ranks, const Routing& routing) {
+std::vector<double> rank_loads(std::int64_t experts, std::int64_t ranks, const Routing& routing) {
   SIM_CHECK(ranks >= 1 && experts % ranks == 0, experts, ranks);
-  if (routing.skew <= 0.0 || routing.capacity_factor || ranks == 1) return 1.0;
-  std::vector<double> shares;
-  for (std::int64_t i = 1; i <= experts; ++i) shares.push_back(std::pow(static_cast<double>(i), -routing.skew));
+  std::vector<double> loads(static_cast<std::size_t>(ranks), 1.0);
+  if (ranks == 1 || routing.skew <= 0.0 || routing.capacity_factor) return loads;
+  std::vector<double> shares = plan::zipf(static_cast<std::size_t>(experts), routing.skew);
   const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
   Rng rng{routing.seed, "experts on ranks"};
   for (std::size_t i = shares.size(); i > 1; --i) std::swap(shares[i - 1], shares[rng.below(i)]);
-  const auto local = static_cast<std::ptrdiff_t>(experts / ranks);
-  double most = 0.0;
-  for (auto rank = shares.begin(); rank != shares.end(); rank += local)
-    most = std::max(most, std::accumulate(rank, rank + local, 0.0));
-  return most / all * static_cast<double>(ranks);
+  auto first = shares.begin();
+  for (double& load : loads) {
+    const auto last = first + static_cast<std::ptrdiff_t>(experts / ranks);
+    load = std::accumulate(first, last, 0.0) / all * static_cast<double>(ranks);
+    first = last;
+  }
+  return loads;
+}
+
+double busiest_rank_load(std::int64_t experts, std::int64_t ranks, const Routing& routing) {
+  const std::vector<double> loads = rank_loads(experts, ranks, routing);
+  return *std::max_element(loads.begin(), loads.end());
 }
 
 double hosts_of_a_token(std::int64_t hosts, std::int64_t limit, std::int64_t top_k) {

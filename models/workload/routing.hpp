@@ -5,7 +5,7 @@
 // Model    dropless        a rank sends T k rows, as many as it receives on average                  (1)
 //          capacity        an expert takes C = ceil(c T k / E) rows of each rank, padded up to it    (2)
 //          skew            q_i ~ i^-z (Zipf), the same for all ranks; experts dealt to ranks in a random
-//                          order of the seed; the busiest rank gets p sum of its q_i times the mean  (3)
+//                          order of the seed; a rank gets p sum of its q_i times the mean             (3)
 // Source   (2) GShard (arXiv 2006.16668) section 2.2, Megatron-Core moe_pad_expert_input_to_capacity;
 //          (3) power laws as in measured routing: NVIDIA AIConfigurator's MoE tables
 // Ignores  shares that change from layer to layer and step to step; padding of rows to a multiple of 16
@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace stepcast::workload {
 
@@ -24,7 +25,9 @@ struct Routing {
   friend bool operator==(const Routing&, const Routing&) = default;
 };
 
-// (3); 1 without skew. Requires: ranks divides experts.
+// (3), of each rank over the mean; all 1 without skew. Requires: ranks divides experts.
+std::vector<double> rank_loads(std::int64_t experts, std::int64_t ranks, const Routing& routing);
+// The largest of them.
 double busiest_rank_load(std::int64_t experts, std::int64_t ranks, const Routing& routing);
 
 struct RoutedRows {

@@ -80,9 +80,9 @@ void StepList::collective(std::string name, CollectiveKind kind, std::int64_t by
 }
 
 void StepList::exchange(std::string name, Over over, CollectiveKind kind, std::int64_t bytes, Dtype dtype,
-                        int overlap_steps) {
+                        int overlap_steps, Parts parts) {
   steps_.emplace_back(
-      BlockCollective{std::move(name), kind, Bytes{bytes}, dtype, overlap_steps > 0, overlap_steps, false, over});
+      BlockCollective{std::move(name), kind, Bytes{bytes}, dtype, overlap_steps > 0, overlap_steps, false, over, parts});
 }
 
 void StepList::norm(const std::string& name, NormKind kind, std::int64_t rows, std::int64_t width,

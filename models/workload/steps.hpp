@@ -59,7 +59,7 @@ class StepList {
                   plan::Dtype dtype, int overlap_steps = 0, bool for_weights = false);
   // Over other ranks than the tensor-parallel ones. Requires: there are others.
   void exchange(std::string name, Over over, plan::CollectiveKind kind, std::int64_t bytes, plan::Dtype dtype,
-                int overlap_steps = 0);
+                int overlap_steps = 0, Parts parts = Parts::kEqual);
 
   void norm(const std::string& name, NormKind kind, std::int64_t rows, std::int64_t width,
             bool backward, int launches = 1);
