@@ -109,6 +109,18 @@ plan::Dtype gradient_dtype(scenario::GradientPrecision precision) {
   return plan::Dtype::kFp32;
 }
 
+parallel::Optimizer optimizer_of(scenario::OptimizerChoice choice) {
+  switch (choice) {
+    case scenario::OptimizerChoice::kAdam: return parallel::Optimizer::kAdam;
+    case scenario::OptimizerChoice::kAdamW: return parallel::Optimizer::kAdamW;
+    case scenario::OptimizerChoice::kAdam8bit: return parallel::Optimizer::kAdam8bit;
+    case scenario::OptimizerChoice::kSgd: return parallel::Optimizer::kSgd;
+    case scenario::OptimizerChoice::kAdafactor: return parallel::Optimizer::kAdafactor;
+    case scenario::OptimizerChoice::kMuon: return parallel::Optimizer::kMuon;
+  }
+  return parallel::Optimizer::kAdam;
+}
+
 workload::Recompute recompute_of(scenario::RecomputePolicy policy) {
   switch (policy) {
     case scenario::RecomputePolicy::kNone: return workload::Recompute::kNone;
@@ -224,6 +236,7 @@ parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload:
   if (s.training.precision == scenario::Precision::kFp8) strategy.gemm_dtype = plan::Dtype::kFp8;
   strategy.gradient_dtype = gradient_dtype(s.memory.gradients);
   strategy.fp32_master = s.memory.fp32_master;
+  strategy.optimizer = optimizer_of(s.training.optimizer);
   strategy.recompute = recompute_of(s.memory.recompute);
   strategy.recompute_parts.norms = s.memory.recompute_norms;
   strategy.recompute_parts.latents = s.memory.recompute_latents;

@@ -1,47 +1,11 @@
 #include "models/parallel/optimizer_step.hpp"
 
-#include <algorithm>
+#include "models/parallel/optimizer.hpp"
 
 namespace stepcast::parallel {
 namespace {
 
-constexpr std::int64_t kTensorsPerLaunch = 36;
-constexpr std::int64_t kElementsPerLaunch = 320 * 65'536;
 constexpr std::int64_t kFp32Bytes = plan::element_bytes(plan::Dtype::kFp32);
-
-// FLOPs an element. Adam: moments 3 + 4, bias corrections 2, root, sum, quotient 3, step 2; AdamW
-// decays the weight besides; SGD: momentum 2, step 2.
-double update_flops(Optimizer optimizer) {
-  switch (optimizer) {
-    case Optimizer::kAdam: return 14;
-    case Optimizer::kAdamW: return 16;
-    case Optimizer::kSgd: return 4;
-  }
-  return 0;
-}
-
-int launches(std::int64_t elements, std::int64_t tensors) {
-  return static_cast<int>(std::max<std::int64_t>({1, ceil_div(tensors, kTensorsPerLaunch),
-                                                  ceil_div(elements, kElementsPerLaunch)}));
-}
-
-std::int64_t updated_tensors(const StageModel& model, const Strategy& strategy) {
-  std::int64_t tensors = 0;
-  for (const Kind kind : {Kind::kDense, Kind::kExpert}) tensors += ceil_div(model.tensors_of(kind), shard_size(strategy, kind));
-  return tensors;
-}
-
-plan::Kernel streaming_kernel(double flops, std::int64_t read, std::int64_t written, int launch_count) {
-  plan::Kernel kernel;
-  kernel.op = plan::OpClass::kOptimizer;
-  kernel.pass = plan::Pass::kForward;
-  kernel.dtype = plan::Dtype::kFp32;
-  kernel.flops = Flops::from_si(flops);
-  kernel.read = Bytes{read};
-  kernel.written = Bytes{written};
-  kernel.launches = launch_count;
-  return kernel;
-}
 
 }  // namespace
 
@@ -55,21 +19,9 @@ plan::Kernel zero_kernel(const StageModel& model, const Strategy& strategy) {
 plan::Kernel norm_kernel(const StageModel& model, const Strategy& strategy) {
   const std::int64_t n = persistent_state(model, strategy).updated_elements;
   plan::Kernel kernel = streaming_kernel(2 * static_cast<double>(n), n * plan::element_bytes(strategy.gradient_dtype),
-                                         0, launches(n, updated_tensors(model, strategy)));
+                                         0, fused_launches(n, updated_by_worker(model, strategy).tensors));
   kernel.op = plan::OpClass::kElementwise;
   return kernel;
-}
-
-plan::Kernel update_kernel(const StageModel& model, const Strategy& strategy) {
-  const std::int64_t n = persistent_state(model, strategy).updated_elements;
-  const std::int64_t parameter = plan::element_bytes(strategy.dtype);
-  const std::int64_t states = kFp32Bytes * moments(strategy);
-  const std::int64_t master = has_master(strategy) ? kFp32Bytes : 0;
-  const std::int64_t read =
-      plan::element_bytes(strategy.gradient_dtype) + states + (master > 0 ? master : parameter);
-  const std::int64_t written = states + master + parameter;
-  return streaming_kernel(update_flops(strategy.optimizer) * static_cast<double>(n), n * read, n * written,
-                          launches(n, updated_tensors(model, strategy)));
 }
 
 void zero_gradients(const StageModel& model, const Strategy& strategy, Emitter& emitter) {
@@ -90,7 +42,7 @@ void update_parameters(const StageModel& model, const Strategy& strategy, const 
           {plan::CollectiveKind::kAllReduce, *groups.norm, Bytes{kFp32Bytes}, plan::Dtype::kFp32, purpose});
     }
   }
-  emitter.builder.compute(emitter.compute, "optimizer.update", update_kernel(model, strategy));
+  for (const UpdateKernel& update : update_kernels(model, strategy)) emitter.builder.compute(emitter.compute, update.label, update.kernel);
 }
 
 }  // namespace stepcast::parallel

@@ -5,8 +5,8 @@
 //            zero    writes e_g n
 //            norm    reads e_g n, 2 FLOP an element, then 4 bytes are all-reduced over every worker
 //                    that holds a part of the gradient
-//            update  reads gradient, moments and master (or the parameter itself where there is no
-//                    master); writes moments, master and the parameter in its own dtype
+//            update  by the optimizer (optimizer.hpp); Adam reads gradient, moments and master (or the parameter
+//                    itself where there is no master) and writes moments, master and the parameter in its own dtype
 //          One fused multi-tensor kernel takes at most 36 tensors and 320 blocks of 65,536 elements.
 // Source   NVIDIA apex csrc/multi_tensor_apply.cuh (limits at depth 4: depth_to_max_tensors,
 //          depth_to_max_blocks) and MultiTensorApply(2048 * 32); Kingma and Ba 2015, algorithm 1
@@ -23,7 +23,6 @@ namespace stepcast::parallel {
 
 plan::Kernel zero_kernel(const StageModel& model, const Strategy& strategy);
 plan::Kernel norm_kernel(const StageModel& model, const Strategy& strategy);
-plan::Kernel update_kernel(const StageModel& model, const Strategy& strategy);
 
 void zero_gradients(const StageModel& model, const Strategy& strategy, Emitter& emitter);
 void update_parameters(const StageModel& model, const Strategy& strategy, const Groups& groups, Emitter& emitter);

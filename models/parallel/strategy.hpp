@@ -14,7 +14,7 @@
 
 namespace stepcast::parallel {
 
-enum class Optimizer : std::uint8_t { kAdam, kAdamW, kSgd };  // SGD with momentum
+enum class Optimizer : std::uint8_t { kAdam, kAdamW, kAdam8bit, kSgd, kAdafactor, kMuon };  // SGD with momentum
 
 // A schedule that the user wrote: one list a stage, and how its chunks lie.
 struct WrittenSchedule {
@@ -109,11 +109,10 @@ constexpr std::int32_t shard_size(const Strategy& s, Kind kind = Kind::kDense) {
   return kind == Kind::kExpert ? expert_replicas(s) : s.shard_group.value_or(dense_replicas(s));
 }
 
-// Optimizer states beside the parameters kept in `dtype`: [bytes per parameter], all in fp32.
+// An fp32 copy of the parameters beside those kept in `dtype`.
 constexpr bool has_master(const Strategy& s) {
   return s.fp32_master && plan::element_bytes(s.dtype) < plan::element_bytes(plan::Dtype::kFp32);
 }
-constexpr int moments(const Strategy& s) { return s.optimizer == Optimizer::kSgd ? 1 : 2; }
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 

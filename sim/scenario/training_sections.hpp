@@ -119,12 +119,13 @@ struct MemoryPolicy {
 
 struct Training {
   Precision precision = Precision::kBf16;
-  std::string optimizer = "adam";
+  OptimizerChoice optimizer = OptimizerChoice::kAdam;
 
   template <class V>
   void visit(V& v) {
     v.key("precision", precision, "Number format of parameters, activations and matrix products.");
-    v.key("optimizer", optimizer, "The optimizer.", words({"adam"}));
+    v.key("optimizer", optimizer,
+          "The optimizer: what it keeps for each parameter, and its update (models/parallel/optimizer.hpp has both).");
   }
   friend bool operator==(const Training&, const Training&) = default;
 };

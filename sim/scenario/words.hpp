@@ -67,6 +67,16 @@ constexpr WordList<ContextChoice, 4> enum_words(ContextChoice) {
            {"ulysses", ContextChoice::kUlysses}}};
 }
 
+enum class OptimizerChoice : std::uint8_t { kAdam, kAdamW, kAdam8bit, kSgd, kAdafactor, kMuon };
+constexpr WordList<OptimizerChoice, 6> enum_words(OptimizerChoice) {
+  return {{{"adam", OptimizerChoice::kAdam},
+           {"adamw", OptimizerChoice::kAdamW},
+           {"adam-8bit", OptimizerChoice::kAdam8bit},
+           {"sgd", OptimizerChoice::kSgd},
+           {"adafactor", OptimizerChoice::kAdafactor},
+           {"muon", OptimizerChoice::kMuon}}};
+}
+
 enum class FlopsConventionChoice : std::uint8_t { kMegatron, kPalm, kLlama };
 constexpr WordList<FlopsConventionChoice, 3> enum_words(FlopsConventionChoice) {
   return {{{"megatron", FlopsConventionChoice::kMegatron},
