@@ -100,7 +100,14 @@ constexpr std::array kHandlers{
     KeyHandler{"megatron_lm_config.megatron_lm_recompute_activations", [](const SourceKey& k, TrainingImport& o) { o.set(k, "memory.recompute", flag(k) ? "selective" : "none"); }},
     KeyHandler{"parallelism_config.parallelism_config_tp_size", [](const SourceKey& k, TrainingImport& o) { o.set_whole(k, "parallel.tp"); }},
     KeyHandler{"parallelism_config.parallelism_config_cp_size", [](const SourceKey& k, TrainingImport& o) { o.set_whole(k, "parallel.cp"); }},
-    KeyHandler{"parallelism_config.parallelism_config_sp_size", [](const SourceKey& k, TrainingImport& o) { o.set_whole(k, "parallel.cp"); }},
+    KeyHandler{"parallelism_config.parallelism_config_sp_size", [](const SourceKey& k, TrainingImport& o) {
+                 if (whole_number(k) == 1) return o.understood(k, "off");
+                 o.set_whole(k, "parallel.cp");
+                 o.settings["parallel.cp_style"] = {"ulysses", k.name, false};
+               }},
+    KeyHandler{"parallelism_config.parallelism_config_cp_comm_strategy", [](const SourceKey& k, TrainingImport& o) {
+                 o.set(k, "parallel.cp_style", one_of_words(k, {{"allgather", "all-gather"}, {"alltoall", "ring"}}));
+               }},
     KeyHandler{"parallelism_config.parallelism_config_dp_replicate_size", [](const SourceKey& k, TrainingImport& o) {
                  o.replicas = whole_number(k);
                  o.understood(k, "replicas");
@@ -130,8 +137,7 @@ constexpr std::array kRules{
     KeyRule{"megatron_lm_config.*", kIgnored, "costs nothing that is modelled"},
     KeyRule{"dynamo_config.*", kNotExpressed, "compiled graphs: model.fused_kernels says how kernels are fused"},
     KeyRule{"dynamo_backend", kNotExpressed, "compiled graphs: model.fused_kernels says how kernels are fused"},
-    KeyRule{"parallelism_config.parallelism_config_cp*", kNotExpressed, "how context parallel workers exchange keys and values"},
-    KeyRule{"parallelism_config.parallelism_config_sp*", kNotExpressed, "how sequence parallel workers exchange heads"},
+    KeyRule{"parallelism_config.parallelism_config_sp*", kIgnored, "which code exchanges heads"},
     KeyRule{"gradient_clipping", kIgnored, "the forecast always counts the gradients' norm"},
     KeyRule{"debug", kIgnored, "logging"},
     KeyRule{"enable_cpu_affinity", kIgnored, "the host is modelled as well placed"},

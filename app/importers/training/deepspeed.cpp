@@ -35,11 +35,11 @@ void only_off(const SourceKey& key, TrainingImport& out) {
 }
 
 void optimizer(const SourceKey& key, TrainingImport& out) {
-  if (key.value == "Adam" || key.value == "AdamW" || key.value == "adam" || key.value == "adamw" || key.value == "FusedAdam") {
-    out.set(key, "training.optimizer", "adam");
-  } else {
-    out.not_expressed(key, "Adam stands in its place");
-  }
+  constexpr std::array<std::pair<const char*, const char*>, 9> kKnown{{{"Adam", "adam"}, {"adam", "adam"}, {"FusedAdam", "adam"}, {"AdamW", "adamw"}, {"adamw", "adamw"},
+                                                                       {"SGD", "sgd"}, {"sgd", "sgd"}, {"Muon", "muon"}, {"muon", "muon"}}};
+  for (const auto& [name, word] : kKnown)
+    if (key.value == name) return out.set(key, "training.optimizer", word);
+  out.not_expressed(key, "Adam stands in its place");
 }
 
 void hpz(const SourceKey& key, TrainingImport& out) {
@@ -90,7 +90,10 @@ constexpr std::array kHandlers{
     KeyHandler{"pipeline.stages", [](const SourceKey& k, TrainingImport& o) { o.set_whole(k, "parallel.pp"); }},
     KeyHandler{"activation_checkpointing.partition_activations", only_off},
     KeyHandler{"activation_checkpointing.cpu_checkpointing", only_off},
-    KeyHandler{"sequence_parallel_size", [](const SourceKey& k, TrainingImport& o) { o.set_whole(k, "parallel.cp"); }},
+    KeyHandler{"sequence_parallel_size", [](const SourceKey& k, TrainingImport& o) {
+                 o.set_whole(k, "parallel.cp");
+                 o.settings["parallel.cp_style"] = {"ulysses", k.name, false};
+               }},
 };
 
 constexpr Fate kIgnored = Fate::kIgnored;

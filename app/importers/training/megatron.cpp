@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
 #include "app/importers/training/training_import.hpp"
 
 namespace stepcast::app {
@@ -43,6 +45,23 @@ void ep(const SourceKey& key, TrainingImport& out) {
   out.set_whole(key, "parallel.ep");
 }
 
+// "([0]*3+[1]*29)" or "[0]*3+[1]*29": dense layers, then layers with experts; a number: every so many-th layer.
+void moe_layers(const SourceKey& key, TrainingImport& out) {
+  std::string text = key.value;
+  std::erase_if(text, [](char c) { return c == '(' || c == ')' || c == ' '; });
+  if (text.find('[') == std::string::npos) return out.set_whole(key, "model.shape.moe_every");
+  const std::size_t plus = text.find('+');
+  const bool two = plus != std::string::npos && text.rfind("[0]*", 0) == 0 && text.compare(plus + 1, 4, "[1]*") == 0;
+  if (!two) return out.not_expressed(key, "layers with and without experts in another order");
+  out.set(key, "model.shape.dense_layers", std::to_string(whole_number({key.name, text.substr(4, plus - 4), key.at})));
+}
+
+void capacity(const SourceKey& key, TrainingImport& out) { out.set(key, "model.capacity_factor", key.value); }
+
+void context_style(const SourceKey& key, TrainingImport& out) {
+  out.set(key, "parallel.cp_style", one_of_words(key, {{"p2p", "ring"}, {"a2a", "ulysses"}, {"all_gather", "all-gather"}}));
+}
+
 void dropout(const SourceKey& key, TrainingImport& out) {
   if (out.has("model.dropout") && out.settings.at("model.dropout").value != "0") return out.understood(key, "model.dropout");
   const auto value = key.value == "0.0" ? std::string{"0"} : key.value;
@@ -68,7 +87,8 @@ void sharding(const SourceKey& key, TrainingImport& out) {
 }
 
 void optimizer(const SourceKey& key, TrainingImport& out) {
-  if (key.value == "adam") return out.set(key, "training.optimizer", "adam");
+  for (const char* known : {"adam", "sgd", "muon"})
+    if (key.value == known) return out.set(key, "training.optimizer", known);
   out.not_expressed(key, "Adam stands in its place");
 }
 
@@ -93,7 +113,23 @@ constexpr std::array kHandlers{
     KeyHandler{"context-parallel-size", number<"parallel.cp">},
     KeyHandler{"data-parallel-size", number<"parallel.dp">},
     KeyHandler{"expert-model-parallel-size", ep},
-    KeyHandler{"expert-tensor-parallel-size", only_one},
+    KeyHandler{"expert-tensor-parallel-size", number<"parallel.etp">},
+    KeyHandler{"num-experts", number<"model.shape.experts">},
+    KeyHandler{"moe-router-topk", number<"model.shape.top_k">},
+    KeyHandler{"moe-ffn-hidden-size", number<"model.shape.expert_ffn">},
+    KeyHandler{"moe-shared-expert-intermediate-size", noted},
+    KeyHandler{"moe-layer-freq", moe_layers},
+    KeyHandler{"moe-expert-capacity-factor", capacity},
+    KeyHandler{"moe-shared-expert-overlap", means<"parallel.overlap_shared_experts", "true">},
+    KeyHandler{"mtp-num-layers", number<"model.mtp_layers">},
+    KeyHandler{"multi-latent-attention", noted},
+    KeyHandler{"q-lora-rank", number<"model.shape.q_lora_rank">},
+    KeyHandler{"kv-lora-rank", number<"model.shape.kv_lora_rank">},
+    KeyHandler{"qk-head-dim", number<"model.shape.qk_nope_head_dim">},
+    KeyHandler{"qk-pos-emb-head-dim", number<"model.shape.qk_rope_head_dim">},
+    KeyHandler{"v-head-dim", number<"model.shape.v_head_dim">},
+    KeyHandler{"qk-layernorm", means<"model.shape.qk_norm", "true">},
+    KeyHandler{"cp-comm-type", context_style},
     KeyHandler{"num-distributed-optimizer-instances", only_one},
     KeyHandler{"num-layers-per-virtual-pipeline-stage", noted},
     KeyHandler{"num-virtual-stages-per-pipeline-rank", number<"parallel.virtual_stages">},
@@ -161,25 +197,22 @@ constexpr const char* kData = "data and tokenizer";
 constexpr const char* kCheckpoint = "checkpoints are not part of a step";
 constexpr const char* kLogging = "logging";
 constexpr const char* kHyper = "hyperparameter";
-constexpr const char* kExperts = "mixture of experts: name the model by --set model.preset=NAME or model.hf=config.json";
 
 constexpr std::array kRules{
-    KeyRule{"num-experts", kNotExpressed, kExperts},
     KeyRule{"moe-router-dtype", kIgnored, kHyper},
     KeyRule{"moe-router-force-load-balancing", kIgnored, "the forecast's load is balanced unless the scenario says otherwise"},
     KeyRule{"moe-router-bias-update-rate", kIgnored, kHyper},
     KeyRule{"moe-aux-loss-coeff", kIgnored, kHyper},
     KeyRule{"moe-z-loss-coeff", kIgnored, kHyper},
-    KeyRule{"moe-*", kNotExpressed, kExperts},
+    KeyRule{"moe-grouped-gemm", kIgnored, "experts are grouped products"},
+    KeyRule{"moe-permute-fusion", kIgnored, "tokens are sorted by fused kernels"},
+    KeyRule{"moe-router-*", kIgnored, "which experts a token goes to: model.expert_skew says how uneven that is"},
+    KeyRule{"moe-token-dispatcher-type", kIgnored, "tokens travel by all-to-all"},
+    KeyRule{"moe-pad-expert-input-to-capacity", kIgnored, "a capacity pads"},
+    KeyRule{"moe-flex-dispatcher-backend", kNotExpressed, "kernels that dispatch by themselves (DeepEP): tokens travel by all-to-all"},
+    KeyRule{"moe-enable-deepep", kNotExpressed, "kernels that dispatch by themselves (DeepEP): tokens travel by all-to-all"},
+    KeyRule{"moe-*", kNotExpressed, "the scenario has no word for it"},
     KeyRule{"mtp-loss-scaling-factor", kIgnored, kHyper},
-    KeyRule{"mtp-*", kNotExpressed, "multi-token prediction: name the model by --set model.hf=config.json"},
-    KeyRule{"multi-latent-attention", kNotExpressed, "latent attention: name the model by --set model.hf=config.json"},
-    KeyRule{"q-lora-rank", kNotExpressed, "latent attention: name the model by --set model.hf=config.json"},
-    KeyRule{"kv-lora-rank", kNotExpressed, "latent attention: name the model by --set model.hf=config.json"},
-    KeyRule{"qk-head-dim", kNotExpressed, "latent attention: name the model by --set model.hf=config.json"},
-    KeyRule{"qk-pos-emb-head-dim", kNotExpressed, "latent attention: name the model by --set model.hf=config.json"},
-    KeyRule{"v-head-dim", kNotExpressed, "latent attention: name the model by --set model.hf=config.json"},
-    KeyRule{"qk-layernorm", kNotExpressed, "norms of queries and keys: name the model by --set model.hf=config.json"},
     KeyRule{"embed-layernorm", kNotExpressed, "a norm after the embedding"},
     KeyRule{"recompute-modules", kNotExpressed, "selective recompute is of the attention core"},
     KeyRule{"recompute-method", kNotExpressed, "full recompute is of every layer"},
@@ -350,6 +383,15 @@ void finish_shape(const SourceFile& source, TrainingImport& out) {
     if (key == nullptr || key->value.find_first_not_of("0123456789_") != std::string::npos) continue;
     out.settings["model.shape.vocab"] = {std::to_string(whole_number(*key)), name, false};
   }
+  if (const auto shared = number_of(source, "moe-shared-expert-intermediate-size")) {
+    const std::int64_t one = out.whole("model.shape.expert_ffn", out.whole("model.shape.ffn", 1));
+    if (*shared % one == 0) {
+      out.settings["model.shape.shared_experts"] = {std::to_string(*shared / one), "moe-shared-expert-intermediate-size", false};
+    } else {
+      out.remarks.push_back(fmt::format("a shared expert of {} is no multiple of expert_ffn {}: left out", *shared, one));
+    }
+  }
+  if (out.has("model.shape.kv_lora_rank")) out.settings.erase("model.shape.head_dim");
   out.assume("model.shape.vocab", "51200", "the tokenizer's size is not in the file (GPT-2's, padded): --set model.shape.vocab=N");
 }
 
@@ -367,7 +409,6 @@ void finish(const SourceFile& source, TrainingImport& out) {
     out.settings["parallel.overlap_param_gather"] = {has("overlap-param-gather") ? "true" : "false", "overlap-param-gather", false};
   if (out.whole("parallel.tp", 1) == 1 && out.settings.erase("parallel.sequence_parallel") > 0)
     out.remarks.emplace_back("sequence-parallel is without effect at tensor-model-parallel-size 1, as in Megatron");
-  if (has("num-experts")) out.unknown_model = "a mixture of experts";
   if (const auto layers = number_of(source, "num-layers-per-virtual-pipeline-stage")) {
     const std::int64_t per_stage = out.whole("model.shape.layers", 0) / out.whole("parallel.pp", 1);
     if (per_stage > *layers && per_stage % *layers == 0) {

@@ -73,10 +73,7 @@ void ep(const SourceKey& key, TrainingImport& out) {
   if (whole_number(key) > 1) return out.set_whole(key, "parallel.ep");
   out.understood(key, "off");
 }
-void etp(const SourceKey& key, TrainingImport& out) {
-  if (whole_number(key) > 1) return out.not_expressed(key, "expert tensor parallelism");
-  out.understood(key, "off");
-}
+void etp(const SourceKey& key, TrainingImport& out) { out.set_whole(key, "parallel.etp"); }
 void named(const SourceKey& key, TrainingImport& out) { out.understood(key, "model"); }
 
 constexpr std::array kHandlers{
@@ -112,7 +109,7 @@ constexpr std::array kHandlers{
     KeyHandler{"experimental.enable_async_tensor_parallel", only_off},
     KeyHandler{"activation_checkpoint.mode", recompute},
     KeyHandler{"activation_checkpoint.selective_ac_option", selective},
-    KeyHandler{"optimizer.name", [](const SourceKey& k, TrainingImport& o) { o.set(k, "training.optimizer", one_of_words(k, {{"AdamW", "adam"}, {"Adam", "adam"}})); }},
+    KeyHandler{"optimizer.name", [](const SourceKey& k, TrainingImport& o) { o.set(k, "training.optimizer", one_of_words(k, {{"AdamW", "adamw"}, {"Adam", "adam"}})); }},
 };
 
 constexpr Fate kIgnored = Fate::kIgnored;
@@ -134,6 +131,7 @@ constexpr std::array kRules{
     KeyRule{"quantize.*", kIgnored, "seen together with the converters"},
     KeyRule{"float8.enable_fsdp_float8_all_gather", kNotExpressed, "parameters are gathered in the precision of training"},
     KeyRule{"float8.*", kIgnored, "seen together with the converters"},
+    KeyRule{"parallelism.context_parallel_rotate_method", kNotExpressed, "parallel.cp_style says it: ring or all-gather"},
     KeyRule{"parallelism.*", kNotExpressed, "the scenario has no word for it"},
     KeyRule{"experimental.*", kNotExpressed, "the scenario has no word for it"},
     KeyRule{"activation_checkpoint.*", kIgnored, "details of the selection"},
