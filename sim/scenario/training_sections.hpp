@@ -48,7 +48,7 @@ struct Parallel {
           "How attention sees the other parts: ring passes keys and values on beside the attention (balanced by holding "
           "an early and a late part; plain-ring: one part each), all-gather collects them first, ulysses trades sequence for heads.");
     v.key("ep", ep, "Expert parallel size: groups of GPUs that the experts are dealt out over, within tp x cp x dp.",
-          between(1, 1e6).example("8"));
+          between(1, 1e6));
     v.key("etp", etp, "Expert tensor parallel size: GPUs that share every expert. Default: tp.", between(1, 1e6).example("1"));
     v.key("ep_within", ep_within,
           "GPUs of an expert-parallel group that share a host: a token crosses to each host once and is passed on inside "

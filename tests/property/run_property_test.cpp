@@ -124,7 +124,8 @@ TEST_CASE("run: experts and long sequences fold, and their exchanges show") {
     CAPTURE(folded.fold_note);
     CHECK(full.breakdown.total() == full.step);
     CHECK(std::abs(full.step / folded.step - 1.0) < 1e-6);
-    CHECK(full.breakdown.exposed_ep > Duration{});
+    // Beside shared experts the exchanges may hide altogether.
+    if (!job.strategy.overlap_shared_experts) CHECK(full.breakdown.exposed_ep > Duration{});
     if (job.strategy.cp > 1 && job.strategy.context_style == workload::ContextStyle::kAllGather)
       CHECK(full.breakdown.exposed_cp > Duration{});
     if (job.strategy.cp == 1) CHECK(full.breakdown.exposed_cp == Duration{});

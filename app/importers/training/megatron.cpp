@@ -47,6 +47,7 @@ void ep(const SourceKey& key, TrainingImport& out) {
 
 // "([0]*3+[1]*29)" or "[0]*3+[1]*29": dense layers, then layers with experts; a number: every so many-th layer.
 void moe_layers(const SourceKey& key, TrainingImport& out) {
+  if (key.value == "true" || key.value.find('$') != std::string::npos) return out.not_expressed(key, "its value is not in the file");
   std::string text = key.value;
   std::erase_if(text, [](char c) { return c == '(' || c == ')' || c == ' '; });
   if (text.find('[') == std::string::npos) return out.set_whole(key, "model.shape.moe_every");
