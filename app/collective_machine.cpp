@@ -34,7 +34,8 @@ CollectiveMachine::CollectiveMachine(const HardwareShelf& shelf, const scenario:
       .communicator_bytes = Bytes{0},
       .communication_launch = launch_,
       .paths = pick_paths(loaded, fabric_),
-      .transports = pick_transports(shelf, loaded, hardware_)});
+      .transports = pick_transports(shelf, loaded, hardware_),
+      .side_networks = pick_side_networks(shelf, hardware_, profile)});
 }
 
 run::Machine CollectiveMachine::with(const collective::Parameters& parameters) const {

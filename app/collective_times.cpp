@@ -20,7 +20,7 @@ plan::Plan plan_of(const CollectiveJob& job, Bytes bytes, int calls) {
   const plan::StreamId stream = b.stream(plan::StreamKind::kCompute, "comm");
   for (int i = 0; i < calls; ++i) {
     b.collective(stream, "collective", {.kind = job.kind, .group = plan::GroupId{0u}, .bytes = bytes, .dtype = plan::Dtype::kFp32,
-                                        .purpose = plan::Purpose::kData,
+                                        .purpose = job.purpose,
                                         .volumes = job.volumes ? std::optional{plan::VolumesId{0u}} : std::nullopt});
   }
   plan::Plan plan;

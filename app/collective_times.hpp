@@ -27,6 +27,7 @@ struct CollectiveJob {
   Duration launch;          // host time of a call
   Duration issue;           // of each send or receive of a group
   std::optional<plan::VolumeTable> volumes{};  // of an all-to-all of unequal parts; sizes are what a rank holds on average
+  plan::Purpose purpose = plan::Purpose::kData;  // as whose traffic it travels, where there are several networks
 };
 
 struct CollectiveTime {

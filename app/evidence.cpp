@@ -64,6 +64,8 @@ Evidence count_evidence(const topology::ClusterHardware& hardware, const calibra
   count_in(hardware.gpu, hardware.gpu.name, rate_key, evidence);
   count_in(hardware.node, hardware.node.name, rate_key, evidence);
   if (network) count_in(hardware.nic, hardware.nic.name, rate_key, evidence);
+  if (network)
+    for (const topology::NetworkCards& cards : hardware.side_networks) count_in(cards.nic, cards.nic.name, rate_key, evidence);
   count_in(profile.profile, "profile " + profile.profile.name, rate_key, evidence);
   return evidence;
 }

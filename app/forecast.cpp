@@ -18,6 +18,7 @@
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
 #include "sim/run/simulator.hpp"
+#include "topologies/inventory.hpp"
 #include "topologies/routing.hpp"
 
 namespace stepcast::app {
@@ -55,7 +56,8 @@ run::Machine machine_of(const Setup& setup, const topology::Fabric& fabric, cons
           .communicator_bytes = collective::communicator_memory(channels) * communicators_of(setup.plan),
           .communication_launch = model.parameters().host_collective,
           .paths = setup.paths,
-          .transports = setup.transports};
+          .transports = setup.transports,
+          .side_networks = setup.side_networks};
 }
 
 // The first worker of each stage, then the rest in rank order.
@@ -79,9 +81,24 @@ std::string cluster_title(const Setup& setup, const topology::Fabric& fabric) {
   std::string text = fmt::format("{} x {} ({} x {})", setup.scenario.cluster.nodes, h.node.name, h.gpus_per_node, h.gpu.title);
   if (fabric.nodes_per_domain > 1) text += fmt::format(", {} nodes an NVLink domain", fabric.nodes_per_domain);
   if (!fabric.ports.empty()) {
-    text += fmt::format(", {} x {} a node, {}", fabric.nics_per_node(), h.nic.title, setup.scenario.cluster.fabric->preset);
+    text += fmt::format(", {} x {} a node, {}", fabric.networks[0].nics, h.nic.title, setup.scenario.cluster.fabric->preset);
+    for (std::size_t i = 0; i < h.side_networks.size(); ++i) text += "; " + topology::network_text(fabric, i + 1, h.side_networks[i].nic.title);
   }
   return text;
+}
+
+// Of the networks whose transport is worth a word: chosen, or one that costs the hosts something.
+std::string transports_text(const Setup& setup, const topology::Fabric& fabric) {
+  if (fabric.ports.empty()) return "";
+  const scenario::Cluster& cluster = setup.scenario.cluster;
+  std::vector<std::string> texts;
+  for (std::uint32_t n = 0; n < fabric.networks.size(); ++n) {
+    const scenario::Transport& chosen = n == 0 ? cluster.fabric->transport : cluster.networks[n - 1].fabric.transport;
+    if (setup.transports.of(n).copies == 0 && chosen == scenario::Transport{}) continue;
+    const std::string& name = fabric.networks[n].name;
+    texts.push_back((name.empty() ? "" : name + ": ") + transport_text(setup.transports, cluster, setup.hardware, n));
+  }
+  return join(texts, "; ");
 }
 
 std::vector<std::string> notes_of(const Setup& setup, const topology::Fabric& fabric) {
@@ -120,9 +137,7 @@ Forecast forecast(const Setup& setup, const ForecastOptions& options) {
   f.parameters = static_cast<double>(workload::count_parameters(setup.shape).total);
   f.model_title = fmt::format("{}, {} parameters", setup.shape.name, human_count(f.parameters));
   f.cluster_title = cluster_title(setup, fabric);
-  const bool networked = setup.scenario.cluster.nodes > 1;
-  const bool told = setup.transports.network.copies > 0 || (networked && setup.scenario.cluster.fabric->transport != scenario::Transport{});
-  if (networked && told) f.transport = transport_text(setup.transports, setup.scenario.cluster, setup.hardware);
+  f.transport = transports_text(setup, fabric);
   f.gpus = setup.plan.world_size();
   f.peak = setup.peak;
   f.device_memory = setup.hardware.gpu.device_memory().value;

@@ -32,20 +32,37 @@ topology::Fabric lay_fabric(const topology::ClusterHardware& hardware, const sce
   return placed(loaded.where, [&] { return topology::build_fabric(hardware, loaded.scenario.cluster); });
 }
 
-collective::Parameters pick_collectives(const HardwareShelf& shelf, const topology::ClusterHardware& hardware,
-                                        const calibration::ChosenProfile& profile) {
+namespace {
+
+// NCCL's constants between hosts on these cards, with what profiles replace.
+collective::Parameters parameters_on(const HardwareShelf& shelf, const topology::ClusterHardware& hardware, const topology::Nic& nic,
+                                     const calibration::ChosenProfile& profile) {
   const auto& local = profile.profile.collectives;
   // A card's profile was measured with the card's own transport.
-  const auto listed = shelf.catalogue.nics.find(hardware.nic.name);
-  const bool as_listed = listed == shelf.catalogue.nics.end() || listed->second.transport == hardware.nic.transport;
+  const auto listed = shelf.catalogue.nics.find(nic.name);
+  const bool as_listed = listed == shelf.catalogue.nics.end() || listed->second.transport == nic.transport;
   const calibration::NetworkCollectives* network = nullptr;
   std::vector<calibration::NetworkCollectives> own;
   if (profile.profile.network_collectives) own.push_back(*profile.profile.network_collectives);
-  if (as_listed) network = calibration::find_network_profile(own, hardware.nic.name, hardware.node.name);
-  if (as_listed && network == nullptr) network = calibration::find_network_profile(shelf.networks, hardware.nic.name, hardware.node.name);
+  if (as_listed) network = calibration::find_network_profile(own, nic.name, hardware.node.name);
+  if (as_listed && network == nullptr) network = calibration::find_network_profile(shelf.networks, nic.name, hardware.node.name);
   collective::Parameters parameters = calibration::collective_parameters(hardware.gpu, local ? &*local : nullptr, network);
-  if (network == nullptr) parameters.network.latency_s = step_latency(shelf, hardware.nic).seconds();
+  if (network == nullptr) parameters.network.latency_s = step_latency(shelf, nic).seconds();
   return parameters;
+}
+
+}  // namespace
+
+collective::Parameters pick_collectives(const HardwareShelf& shelf, const topology::ClusterHardware& hardware,
+                                        const calibration::ChosenProfile& profile) {
+  return parameters_on(shelf, hardware, hardware.nic, profile);
+}
+
+std::vector<collective::NetworkParameters> pick_side_networks(const HardwareShelf& shelf, const topology::ClusterHardware& hardware,
+                                                              const calibration::ChosenProfile& profile) {
+  std::vector<collective::NetworkParameters> networks;
+  for (const topology::NetworkCards& cards : hardware.side_networks) networks.push_back(parameters_on(shelf, hardware, cards.nic, profile).network);
+  return networks;
 }
 
 }  // namespace stepcast::app

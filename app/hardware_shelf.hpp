@@ -35,5 +35,8 @@ calibration::ChosenProfile pick_profile(const HardwareShelf& shelf, const scenar
 // NCCL's constants, with what the profiles of the GPU and the NIC replace.
 collective::Parameters pick_collectives(const HardwareShelf& shelf, const topology::ClusterHardware& hardware,
                                         const calibration::ChosenProfile& profile);
+// The same between hosts, for each of cluster.networks.
+std::vector<collective::NetworkParameters> pick_side_networks(const HardwareShelf& shelf, const topology::ClusterHardware& hardware,
+                                                              const calibration::ChosenProfile& profile);
 
 }  // namespace stepcast::app

@@ -43,10 +43,10 @@ class Packets {
   }
 
   void add(std::uint32_t f, const run::FlowSpec& flow, const network::TransportCosts& transports) {
-    const topology::Router::Crossing crossing = router_.crossing(flow.from, flow.to);
+    const topology::Router::Crossing crossing = router_.crossing(flow.from, flow.to, flow.axis);
     if (crossing.ways.empty()) refuse("--transport", "packets only cross the network", "flows between hosts", fmt::format("GPU {} to GPU {}, in one host", flow.from, flow.to));
     const collective::Edge edge{flow.from, flow.to, 1.0};
-    const Duration waits = run::MessageCost{fabric_, router_, transports, {&edge, 1}}.latency(flow.bytes);
+    const Duration waits = run::MessageCost{fabric_, router_, transports, {&edge, 1}, flow.axis}.latency(flow.bytes);
     for (const topology::Router::Crossing::Way& way : crossing.ways) {
       network::Message message;
       message.bytes = flow.bytes.si() * way.weight;

@@ -57,6 +57,7 @@ Setup prepare(const HardwareShelf& shelf, const scenario::Loaded& loaded) {
   setup.hardware = pick_hardware(shelf, loaded);
   setup.profile = pick_profile(shelf, loaded, setup.hardware.gpu);
   setup.collectives = pick_collectives(shelf, setup.hardware, setup.profile);
+  setup.side_networks = pick_side_networks(shelf, setup.hardware, setup.profile);
   setup.shape = pick_model(loaded);
   check_workers(loaded, setup.hardware);
   setup.fabric = lay_fabric(setup.hardware, loaded);

@@ -26,6 +26,7 @@ struct Setup {
   scenario::Positions where;                      // of the scenario's keys
   calibration::ChosenProfile profile;
   collective::Parameters collectives;
+  std::vector<collective::NetworkParameters> side_networks;  // of cluster.networks
   plan::Plan plan;
   plan::Dtype matrix_dtype = plan::Dtype::kBf16;  // of matrix products
   FlopRate peak;                                  // the data sheet's dense rate for it, at its own clock

@@ -9,6 +9,7 @@
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/random.hpp"
 #include "sim/base/text.hpp"
+#include "sim/scenario/include.hpp"
 #include "sim/scenario/overlay.hpp"
 #include "sim/scenario/read.hpp"
 
@@ -49,7 +50,7 @@ class Expansion {
         if (value >= gpus_) throw UserError(file_.loaded.where.error(path + "." + key, "no such GPU", fmt::format("0 to {}", gpus_ - 1), std::to_string(value)));
         return static_cast<std::uint32_t>(value);
       };
-      add(gpu("from", flow.from), gpu("to", flow.to), flow.size, flow.start, [&] { return file_.loaded.where.error(path + ".to", "a flow from a GPU to itself", "another GPU"); });
+      add(gpu("from", flow.from), gpu("to", flow.to), flow.size, flow.start, flow.axis, [&] { return file_.loaded.where.error(path + ".to", "a flow from a GPU to itself", "another GPU"); });
     }
     for (std::size_t i = 0; i < traffic.patterns.size(); ++i) pattern(traffic.patterns[i], i);
     if (traffic.list) list(scenario::resolve_path(*traffic.list, file_.file));
@@ -60,13 +61,13 @@ class Expansion {
 
  private:
   template <class Fault>
-  void add(std::uint32_t from, std::uint32_t to, Bytes bytes, Duration start, Fault fault) {
+  void add(std::uint32_t from, std::uint32_t to, Bytes bytes, Duration start, std::optional<scenario::TrafficAxis> axis, Fault fault) {
     if (from == to) throw UserError(fault());
     if (flows_.size() >= kMostFlows) throw UserError(file_.loaded.where.error("traffic", "too many flows", fmt::format("{} at most", kMostFlows)));
-    flows_.push_back({from, to, bytes, start});
+    flows_.push_back({from, to, bytes, start, axis});
   }
   void add(std::uint32_t from, std::uint32_t to, const TrafficPattern& p) {
-    add(from, to, p.size, p.start, [&] { return file_.loaded.where.error("traffic.patterns", "a flow from a GPU to itself"); });
+    add(from, to, p.size, p.start, p.axis, [&] { return file_.loaded.where.error("traffic.patterns", "a flow from a GPU to itself"); });
   }
 
   void pattern(const TrafficPattern& p, std::size_t place) {
@@ -137,7 +138,7 @@ class Expansion {
       const double size = field(bytes, kMostBytes, true);
       if (size == 0.0) throw UserError(cell(file, row.line, "size_bytes", "nothing to move", "above 0", "0"));
       const Duration at = start ? Duration::from_seconds(field(*start, kMostSeconds, false)) : Duration{};
-      add(a, b, Bytes{static_cast<std::int64_t>(size)}, at, [&] { return cell(file, row.line, "to", "a flow from a GPU to itself", "another GPU", std::to_string(b)); });
+      add(a, b, Bytes{static_cast<std::int64_t>(size)}, at, std::nullopt, [&] { return cell(file, row.line, "to", "a flow from a GPU to itself", "another GPU", std::to_string(b)); });
     }
   }
 
@@ -155,7 +156,7 @@ class Expansion {
       for (std::uint32_t to = 0; to < gpus_; ++to) {
         const double size = number(file, line, fmt::format("column {}", to), cells[to], kMostBytes, true);
         if (size == 0.0) continue;
-        add(from, to, Bytes{static_cast<std::int64_t>(size)}, {}, [&] { return cell(file, line, fmt::format("column {}", to), "a flow from a GPU to itself", "0 on the diagonal", cells[to]); });
+        add(from, to, Bytes{static_cast<std::int64_t>(size)}, {}, std::nullopt, [&] { return cell(file, line, fmt::format("column {}", to), "a flow from a GPU to itself", "0 on the diagonal", cells[to]); });
       }
       ++from;
     }
@@ -177,12 +178,15 @@ TrafficFile load_traffic_file(const std::string& file, const std::vector<std::st
   problems.throw_if_any();
   if (!root) throw UserError(Diagnostic{.where = {file, 1, 1}, .problem = "empty file", .expected = "a cluster and its traffic"});
   for (const std::string& set : sets) scenario::apply_set(*root, set, problems);
+  scenario::include_network(*root, file, problems);
   const auto read = scenario::read_tree<Document>(*root, problems);
   problems.throw_if_any();
   TrafficFile result{.file = file, .loaded = {}, .traffic = read.traffic};
   result.loaded.scenario.name = read.name;
   result.loaded.scenario.seed = read.seed;
   result.loaded.scenario.cluster = read.cluster;
+  std::string& node = result.loaded.scenario.cluster.node;
+  if (scenario::is_node_file(node)) node = scenario::resolve_path(node, file);
   result.loaded.where = scenario::Positions{*root};
   return result;
 }

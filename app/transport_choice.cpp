@@ -31,15 +31,18 @@ topology::Transport spoken(TransportKind kind, topology::Transport own) {
   return own;
 }
 
-scenario::Transport options_of(const scenario::Cluster& cluster) {
+// Of a network by its place in Fabric::networks.
+scenario::Transport options_of(const scenario::Cluster& cluster, std::size_t network) {
+  if (network > 0) return cluster.networks[network - 1].fabric.transport;
   return cluster.fabric ? cluster.fabric->transport : scenario::Transport{};
 }
 
-void check(const scenario::Loaded& loaded, topology::Transport kind, double least_mtu) {
-  const scenario::Transport options = options_of(loaded.scenario.cluster);
+void check(const scenario::Loaded& loaded, std::size_t network, topology::Transport kind, double least_mtu) {
+  const scenario::Transport options = options_of(loaded.scenario.cluster, network);
+  const std::string at = network == 0 ? "cluster.fabric.transport." : fmt::format("cluster.networks[{}].fabric.transport.", network - 1);
   Diagnostics problems;
   const auto refuse = [&](const char* key, std::string problem, std::string expected, std::string got) {
-    problems.add(loaded.where.error(std::string{"cluster.fabric.transport."} + key, std::move(problem), std::move(expected), std::move(got)));
+    problems.add(loaded.where.error(at + key, std::move(problem), std::move(expected), std::move(got)));
   };
   if (kind != topology::Transport::kTcp) {
     const std::string speaks = fmt::format("the cards speak {}", name_of(kind));
@@ -56,16 +59,14 @@ void check(const scenario::Loaded& loaded, topology::Transport kind, double leas
   problems.throw_if_any();
 }
 
-}  // namespace
-
-void apply_transport(const HardwareShelf& shelf, const scenario::Loaded& loaded, topology::ClusterHardware& hardware) {
-  const scenario::Transport options = options_of(loaded.scenario.cluster);
-  topology::Nic& nic = hardware.nic;
+void apply(const HardwareShelf& shelf, const scenario::Loaded& loaded, std::size_t network, const topology::Node& node, topology::NetworkCards& cards) {
+  const scenario::Transport options = options_of(loaded.scenario.cluster, network);
+  topology::Nic& nic = cards.nic;
   const topology::Transport own = nic.transport;
   nic.transport = spoken(options.kind, own);
   const TransportProfile& profile = calibration::transport_profile(shelf.transports, name_of(nic.transport));
   network::Framing framing = calibration::framing_of(profile);
-  check(loaded, nic.transport, framing.inside_bytes + 1.0);
+  check(loaded, network, nic.transport, framing.inside_bytes + 1.0);
   const double usual = framing.efficiency();
   if (options.mtu) framing.mtu_bytes = options.mtu->si();
   if (nic.transport == own) {
@@ -74,46 +75,64 @@ void apply_transport(const HardwareShelf& shelf, const scenario::Loaded& loaded,
     nic.efficiency = {framing.efficiency() * profile.payload_share.value, profile.payload_share.basis, profile.payload_share.source};
     nic.latency = profile.latency;
   }
-  hardware.gpudirect = options.gpudirect.value_or(true);
+  cards.gpudirect = options.gpudirect.value_or(true);
   if (nic.transport != topology::Transport::kTcp || !profile.sockets) return;
-  const std::int64_t cores = std::min(options.socket_cores.value_or(hardware.node.cpu_cores.value), hardware.node.cpu_cores.value);
-  hardware.socket_rate = profile.sockets->core_rate.value * static_cast<double>(cores);
+  const std::int64_t cores = std::min(options.socket_cores.value_or(node.cpu_cores.value), node.cpu_cores.value);
+  cards.socket_rate = profile.sockets->core_rate.value * static_cast<double>(cores);
+}
+
+network::TransportCost cost_of(const HardwareShelf& shelf, const scenario::Transport& options, const topology::Node& node, const topology::NetworkCards& cards) {
+  const TransportProfile& profile = calibration::transport_profile(shelf.transports, name_of(cards.nic.transport));
+  network::TransportCost cost{.per_message = profile.per_message.value, .chunk = profile.chunk.value, .copies = 0, .sockets = {}};
+  const bool copied = !node.peer_to_peer || !cards.gpudirect || cards.nic.transport == topology::Transport::kTcp;
+  if (copied) cost.copies = 2;  // out of one GPU, into the other
+  if (options.congestion == scenario::CongestionModel::kModelled && profile.congestion) {
+    cost.congestion = {.loss = profile.congestion->loss.value, .per_doubling = profile.congestion->per_doubling.value};
+  }
+  if (cards.socket_rate) {
+    const calibration::SocketProfile& sockets = *profile.sockets;
+    cost.sockets = network::Sockets{.core_rate = sockets.core_rate.value.si(),
+                                    .connection_rate = sockets.connection_rate.value.si(),
+                                    .threads = options.socket_threads.value_or(0),
+                                    .sockets_per_thread = options.sockets_per_thread.value_or(1),
+                                    .channels = sockets.channels.value};
+  }
+  return cost;
+}
+
+}  // namespace
+
+void apply_transport(const HardwareShelf& shelf, const scenario::Loaded& loaded, topology::ClusterHardware& hardware) {
+  topology::NetworkCards own = hardware.cards(0);
+  apply(shelf, loaded, 0, hardware.node, own);
+  hardware.nic = own.nic;
+  hardware.gpudirect = own.gpudirect;
+  hardware.socket_rate = own.socket_rate;
+  for (std::size_t i = 0; i < hardware.side_networks.size(); ++i) apply(shelf, loaded, i + 1, hardware.node, hardware.side_networks[i]);
 }
 
 network::TransportCosts pick_transports(const HardwareShelf& shelf, const scenario::Loaded& loaded, const topology::ClusterHardware& hardware) {
-  const scenario::Transport options = options_of(loaded.scenario.cluster);
-  const TransportProfile& profile = calibration::transport_profile(shelf.transports, name_of(hardware.nic.transport));
   const TransportProfile& shared = calibration::transport_profile(shelf.transports, "shared-memory");
   network::TransportCosts costs;
-  costs.network = {.per_message = profile.per_message.value, .chunk = profile.chunk.value, .copies = 0, .sockets = {}};
-  const bool copied = !hardware.node.peer_to_peer || !hardware.gpudirect || hardware.nic.transport == topology::Transport::kTcp;
-  if (copied) costs.network.copies = 2;  // out of one GPU, into the other
-  if (options.congestion == scenario::CongestionModel::kModelled && profile.congestion) {
-    costs.network.congestion = {.loss = profile.congestion->loss.value, .per_doubling = profile.congestion->per_doubling.value};
-  }
-  if (hardware.socket_rate) {
-    const calibration::SocketProfile& sockets = *profile.sockets;
-    costs.network.sockets = network::Sockets{.core_rate = sockets.core_rate.value.si(),
-                                             .connection_rate = sockets.connection_rate.value.si(),
-                                             .threads = options.socket_threads.value_or(0),
-                                             .sockets_per_thread = options.sockets_per_thread.value_or(1),
-                                             .channels = sockets.channels.value};
-  }
+  costs.network = cost_of(shelf, options_of(loaded.scenario.cluster, 0), hardware.node, hardware.cards(0));
+  for (std::size_t i = 0; i < hardware.side_networks.size(); ++i)
+    costs.side_networks.push_back(cost_of(shelf, options_of(loaded.scenario.cluster, i + 1), hardware.node, hardware.side_networks[i]));
   costs.shared_memory = {.per_message = shared.per_message.value, .chunk = shared.chunk.value, .copies = 1, .sockets = {}};
   return costs;
 }
 
-std::string transport_text(const network::TransportCosts& costs, const scenario::Cluster& cluster, const topology::ClusterHardware& hardware) {
-  std::vector<std::string> parts{name_of(hardware.nic.transport)};
-  const scenario::Transport options = options_of(cluster);
+std::string transport_text(const network::TransportCosts& all, const scenario::Cluster& cluster, const topology::ClusterHardware& hardware, std::uint32_t network) {
+  std::vector<std::string> parts{name_of(hardware.cards(network).nic.transport)};
+  const scenario::Transport options = options_of(cluster, network);
+  const network::TransportCost& costs = all.of(network);
   if (options.mtu) parts.push_back(fmt::format("MTU {} B", options.mtu->count()));
-  if (costs.network.copies > 0) parts.emplace_back("copied through host memory at both ends");
-  if (const auto& sockets = costs.network.sockets) {
+  if (costs.copies > 0) parts.emplace_back("copied through host memory at both ends");
+  if (const auto& sockets = costs.sockets) {
     parts.push_back(fmt::format("at most {:.3g} GB/s each way at a GPU that enters a host ({})", sockets->rate(sockets->channels) / 1e9,
                                 sockets->threads == 0 ? std::string{"one progress thread"}
                                                       : fmt::format("{} connections of {} threads x {} sockets", sockets->channels, sockets->threads, sockets->sockets_per_thread)));
   }
-  if (const network::Congestion& c = costs.network.congestion; !c.ideal()) {
+  if (const network::Congestion& c = costs.congestion; !c.ideal()) {
     parts.push_back(fmt::format("{:.1f} % of a link lost where two senders meet{}", 100.0 * c.loss,
                                 c.per_doubling > 0.0 ? fmt::format(", {:.1f} % more each time that they double", 100.0 * c.per_doubling) : ""));
   }

@@ -17,7 +17,9 @@ void apply_transport(const HardwareShelf& shelf, const scenario::Loaded& loaded,
 network::TransportCosts pick_transports(const HardwareShelf& shelf, const scenario::Loaded& loaded, const topology::ClusterHardware& hardware);
 
 // "TCP, MTU 1500 B, through host memory, 2 connections a network card, 1 thread": one line for people.
-std::string transport_text(const network::TransportCosts& costs, const scenario::Cluster& cluster, const topology::ClusterHardware& hardware);
+// `network`: by its place in Fabric::networks.
+std::string transport_text(const network::TransportCosts& costs, const scenario::Cluster& cluster, const topology::ClusterHardware& hardware,
+                           std::uint32_t network = 0);
 
 // Latency of a step of a collective beyond one over InfiniBand, which NCCL's constants are for: where no profile says.
 Duration step_latency(const HardwareShelf& shelf, const topology::Nic& nic);

@@ -63,34 +63,35 @@ Bandwidth switch_flow(const Fabric& fabric, const std::vector<UpDown>& leaves) {
 
 }  // namespace
 
-std::optional<Bisection> bisection(const Fabric& fabric) {
+std::optional<Bisection> bisection(const Fabric& fabric, const NetworkPart& part) {
   if (fabric.ports.empty()) return std::nullopt;
-  const std::uint32_t nics = fabric.nics_per_node();
-  Bisection result{.capacity = {}, .nic_capacity = {}, .first_half = fabric.nodes / 2};
+  Bisection result{.capacity = {}, .nic_capacity = {}, .first_half = static_cast<std::uint32_t>(part.nodes.size() / 2)};
   std::vector<UpDown> leaves(fabric.leaves.size());
-  for (std::size_t p = 0; p < fabric.ports.size(); ++p) {
-    const Port& port = fabric.ports[p];
-    if (p / nics < result.first_half) {
-      leaves[port.leaf].up += fabric.bundles[port.up].capacity.si();
-      result.nic_capacity = result.nic_capacity + fabric.bundles[port.up].capacity;
-    } else {
-      leaves[port.leaf].down += fabric.bundles[port.down].capacity.si();
+  for (std::size_t n = 0; n < part.nodes.size(); ++n) {
+    for (std::uint32_t j = 0; j < part.nics; ++j) {
+      const Port& port = fabric.ports[std::size_t{part.nodes[n]} * fabric.nics_per_node() + part.first_nic + j];
+      if (n < result.first_half) {
+        leaves[port.leaf].up += fabric.bundles[port.up].capacity.si();
+        result.nic_capacity = result.nic_capacity + fabric.bundles[port.up].capacity;
+      } else {
+        leaves[port.leaf].down += fabric.bundles[port.down].capacity.si();
+      }
     }
   }
-  if (fabric.by_search) {
+  if (part.by_search) {
     result.capacity = switch_flow(fabric, leaves);
     return result;
   }
   double total = 0.0;
   std::vector<UpDown> groups(fabric.groups.size());
-  for (std::size_t l = 0; l < leaves.size(); ++l) {
+  for (std::size_t l = part.first_leaf; l < part.first_leaf + part.leaves; ++l) {
     const Leaf& leaf = fabric.leaves[l];
     total += pass(fabric, leaves[l], leaf.up, leaf.down);
     groups[leaf.group].up += leaves[l].up;
     groups[leaf.group].down += leaves[l].down;
   }
   UpDown core;
-  for (std::size_t g = 0; g < groups.size(); ++g) {
+  for (std::size_t g = part.first_group; g < part.first_group + part.groups; ++g) {
     total += pass(fabric, groups[g], fabric.groups[g].up, fabric.groups[g].down);
     core.up += groups[g].up;
     core.down += groups[g].down;
@@ -99,6 +100,8 @@ std::optional<Bisection> bisection(const Fabric& fabric) {
   result.capacity = Bandwidth::from_si(total);
   return result;
 }
+
+std::optional<Bisection> bisection(const Fabric& fabric) { return bisection(fabric, fabric.networks.front()); }
 
 Bandwidth bisection_by_max_flow(const Fabric& fabric) {
   SIM_CHECK(!fabric.ports.empty());

@@ -20,10 +20,12 @@ struct Bisection {
   [[nodiscard]] double fraction() const { return capacity / nic_capacity; }  // 1: full bisection
 };
 
-// Nothing for a fabric without a network.
+// Of one network, between halves of the nodes that it joins. Nothing for a fabric without a network.
+std::optional<Bisection> bisection(const Fabric& fabric, const NetworkPart& part);
+// Of the cluster's own network.
 std::optional<Bisection> bisection(const Fabric& fabric);
 
-// The same by push-relabel on the device graph (Boost.Graph): slow, for small fabrics and tests.
+// The same by push-relabel on the device graph (Boost.Graph): slow, for small fabrics with one network, and tests.
 Bandwidth bisection_by_max_flow(const Fabric& fabric);
 
 }  // namespace stepcast::topology

@@ -167,12 +167,18 @@ std::string node_text(const Node& node) { return scenario::print_effective(Entry
 
 ClusterHardware resolve_cluster(const Catalogue& catalogue, const scenario::Cluster& cluster) {
   const Node node = scenario::is_node_file(cluster.node) ? read_node(catalogue, cluster.node) : find_node(catalogue, cluster.node, "cluster.node");
-  const bool other_nic = cluster.fabric && cluster.fabric->nic;
+  const auto nic_of = [&](const scenario::Fabric& fabric, const std::string& path) {
+    return fabric.nic ? find_nic(catalogue, *fabric.nic, path + ".nic") : find_nic(catalogue, node.nic);
+  };
+  std::vector<NetworkCards> beside;
+  for (std::size_t i = 0; i < cluster.networks.size(); ++i)
+    beside.push_back({.nic = nic_of(cluster.networks[i].fabric, fmt::format("cluster.networks[{}].fabric", i))});
   return {.gpu = cluster.gpu ? find_gpu(catalogue, *cluster.gpu, "cluster.gpu") : find_gpu(catalogue, node.gpu),
           .node = node,
-          .nic = other_nic ? find_nic(catalogue, *cluster.fabric->nic, "cluster.fabric.nic") : find_nic(catalogue, node.nic),
+          .nic = nic_of(cluster.fabric.value_or(scenario::Fabric{}), "cluster.fabric"),
           .gpus_per_node = cluster.gpus_per_node.value_or(node.gpus),
-          .nvlink_domain = cluster.nvlink_domain.value_or(node.nvlink_domain ? node.nvlink_domain->value : 1)};
+          .nvlink_domain = cluster.nvlink_domain.value_or(node.nvlink_domain ? node.nvlink_domain->value : 1),
+          .side_networks = std::move(beside)};
 }
 
 std::vector<FigureText> figures_of(const Gpu& gpu) { return list_figures(gpu); }

@@ -8,20 +8,14 @@
 
 #include <fmt/format.h>
 
-#include "sim/base/diagnostic.hpp"
 #include "sim/base/name_ranges.hpp"
 #include "sim/base/text.hpp"
+#include "topologies/refusal.hpp"
 
 namespace stepcast::topology {
 namespace {
 
-const std::string kPath = "cluster.fabric.network";
 constexpr std::size_t kMostLinks = 20'000'000;  // pairs: beyond any machine, a few GB of memory
-
-[[noreturn]] void refuse(std::string path, std::string problem, std::string expected = {}, std::string got = {}, std::string hint = {}) {
-  throw UserError{Diagnostic{.where = {}, .path = std::move(path), .problem = std::move(problem), .expected = std::move(expected),
-                             .got = std::move(got), .hint = std::move(hint)}};
-}
 
 std::vector<std::string> names_at(const std::string& path, const std::string& text) {
   NameList list = expand_names(text);
@@ -40,7 +34,10 @@ struct End {
 
 class Reader {
  public:
-  Reader(const scenario::Network& network, std::uint32_t nodes, std::uint32_t nics) : network_{network}, nodes_{nodes}, nics_{nics} {}
+  Reader(const scenario::Network& network, const std::string& at, std::vector<std::string> names, std::uint32_t nics)
+      : network_{network}, at_{at}, path_{at + ".network"}, nodes_{static_cast<std::uint32_t>(names.size())}, nics_{nics} {
+    if (network.hosts.empty()) out_.hosts = std::move(names);
+  }
 
   ExplicitNetwork run() {
     hosts();
@@ -48,8 +45,8 @@ class Reader {
     attached_.assign(std::size_t{nodes_} * nics_, std::nullopt);
     for (std::size_t i = 0; i < network_.links.size(); ++i) links(i);
     for (std::size_t p = 0; p < attached_.size(); ++p) {
-      if (!attached_[p]) refuse(kPath + ".links", "a network card is joined with no switch", "every NIC of every host on one switch", port_name(p),
-                                fmt::format("cluster.fabric.nics_per_node says how many each host has ({})", nics_));
+      if (!attached_[p]) refuse(path_ + ".links", "a network card is joined with no switch", "every NIC of every host on one switch", port_name(p),
+                                fmt::format("{}.nics_per_node says how many each host has ({})", at_, nics_));
       out_.graph.attachments.push_back(*attached_[p]);
     }
     reach();
@@ -62,24 +59,21 @@ class Reader {
   }
 
   void hosts() {
-    if (network_.hosts.empty()) {
-      for (std::uint32_t n = 0; n < nodes_; ++n) out_.hosts.push_back(fmt::format("node{}", n));
-    }
     for (std::size_t i = 0; i < network_.hosts.size(); ++i) {
-      for (std::string& name : names_at(fmt::format("{}.hosts[{}]", kPath, i), network_.hosts[i])) out_.hosts.push_back(std::move(name));
+      for (std::string& name : names_at(fmt::format("{}.hosts[{}]", path_, i), network_.hosts[i])) out_.hosts.push_back(std::move(name));
     }
     if (out_.hosts.size() != nodes_) {
-      refuse(kPath + ".hosts", "the hosts are not the nodes", fmt::format("{} (cluster.nodes)", nodes_), std::to_string(out_.hosts.size()));
+      refuse(path_ + ".hosts", "the hosts are not the nodes", fmt::format("{} ({})", nodes_, at_ == "cluster.fabric" ? "cluster.nodes" : "nodes of this network"), std::to_string(out_.hosts.size()));
     }
     for (std::uint32_t n = 0; n < nodes_; ++n) {
-      if (out_.hosts[n].find('/') != std::string::npos) refuse(kPath + ".hosts", "a '/' in a name", "names without '/', which parts host and NIC", out_.hosts[n]);
-      add_name(kPath + ".hosts", out_.hosts[n], {End::Kind::kHost, n});
+      if (out_.hosts[n].find('/') != std::string::npos) refuse(path_ + ".hosts", "a '/' in a name", "names without '/', which parts host and NIC", out_.hosts[n]);
+      add_name(path_ + ".hosts", out_.hosts[n], {End::Kind::kHost, n});
     }
   }
 
   void switches() {
     for (std::size_t i = 0; i < network_.switches.size(); ++i) {
-      const std::string path = fmt::format("{}.switches[{}]", kPath, i);
+      const std::string path = fmt::format("{}.switches[{}]", path_, i);
       for (std::string& name : names_at(path, network_.switches[i])) {
         add_name(path, name, {End::Kind::kSwitch, static_cast<std::uint32_t>(out_.graph.switches.size())});
         out_.graph.switches.push_back(std::move(name));
@@ -110,7 +104,7 @@ class Reader {
 
   void links(std::size_t i) {
     const scenario::NetworkLinks& group = network_.links[i];
-    const std::string path = fmt::format("{}.links[{}]", kPath, i);
+    const std::string path = fmt::format("{}.links[{}]", path_, i);
     const std::vector<std::string> from = names_at(path + ".from", group.from);
     const std::vector<std::string> to = names_at(path + ".to", group.to);
     pairs_ += from.size() * to.size();
@@ -168,7 +162,7 @@ class Reader {
       for (std::uint32_t n = 1; n < nodes_; ++n) {
         const std::size_t port = std::size_t{n} * nics_ + j;
         if (top(attached_[port]->to) == top(attached_[j]->to)) continue;
-        refuse(kPath + ".links", "hosts do not reach each other",
+        refuse(path_ + ".links", "hosts do not reach each other",
                nics_ == 1 ? "a way from every host to every other" : "for each NIC number, a way from every host to every other",
                fmt::format("{} on {} and {} on {}", port_name(j), out_.graph.switches[attached_[j]->to], port_name(port), out_.graph.switches[attached_[port]->to]));
       }
@@ -176,6 +170,8 @@ class Reader {
   }
 
   const scenario::Network& network_;
+  std::string at_;
+  std::string path_;
   std::uint32_t nodes_;
   std::uint32_t nics_;
   ExplicitNetwork out_;
@@ -187,8 +183,8 @@ class Reader {
 
 }  // namespace
 
-ExplicitNetwork read_explicit(const scenario::Network& network, std::uint32_t nodes, std::uint32_t nics_per_node) {
-  return Reader{network, nodes, nics_per_node}.run();
+ExplicitNetwork read_explicit(const scenario::Network& network, const std::string& at, std::vector<std::string> names, std::uint32_t nics_per_node) {
+  return Reader{network, at, std::move(names), nics_per_node}.run();
 }
 
 }  // namespace stepcast::topology

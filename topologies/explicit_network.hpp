@@ -15,11 +15,12 @@
 namespace stepcast::topology {
 
 struct ExplicitNetwork {
-  std::vector<std::string> hosts;  // by node
+  std::vector<std::string> hosts;  // by node of the network
   GraphNetwork graph;
 };
 
-// Throws UserError at cluster.fabric.network... for what cannot be.
-ExplicitNetwork read_explicit(const scenario::Network& network, std::uint32_t nodes, std::uint32_t nics_per_node);
+// `at`: the key of its fabric, such as cluster.fabric; `names`: of its nodes, where it names none itself.
+// Throws UserError at AT.network... for what cannot be.
+ExplicitNetwork read_explicit(const scenario::Network& network, const std::string& at, std::vector<std::string> names, std::uint32_t nics_per_node);
 
 }  // namespace stepcast::topology

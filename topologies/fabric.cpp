@@ -1,5 +1,6 @@
 #include "topologies/fabric.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "topologies/fabric_builder.hpp"
@@ -47,6 +48,13 @@ std::string_view link_kind_name(LinkKind kind) {
     case LinkKind::kNetwork: return "network";
   }
   return "link";
+}
+
+std::uint32_t Fabric::network_of(const Link& link) const {
+  const std::uint32_t end = std::max(link.from.value(), link.to.value());  // a switch: these follow the hosts
+  std::uint32_t n = 0;
+  while (n + 1 < networks.size() && end >= networks[n + 1].first_switch) ++n;
+  return n;
 }
 
 std::string bundle_name(const Fabric& fabric, std::uint32_t bundle) {

@@ -11,6 +11,7 @@
 
 #include "sim/base/ids.hpp"
 #include "sim/base/units.hpp"
+#include "sim/scenario/words.hpp"
 
 namespace stepcast::topology {
 
@@ -51,17 +52,17 @@ struct HostShape {
   std::uint32_t bundles = 0;
   std::uint32_t physical_gpus = 0;               // GPUs in the box, used or not
   std::vector<std::uint32_t> gpus;               // devices, by local GPU
-  std::vector<std::uint32_t> nics;               // devices, by local NIC
+  std::vector<std::uint32_t> nics;               // devices, by local NIC: those of the first network first
   std::vector<std::uint32_t> memory_of_gpu;      // the host memory on the GPU's socket
   std::vector<std::uint32_t> to_domain;          // bundles GPU -> NVSwitch of a domain of several hosts, by local GPU; else none
   std::vector<std::uint32_t> from_domain;        // and back
-  std::vector<std::uint32_t> cpu_of_gpu;         // the cores there, where they move what the network carries (TCP); else none
-  std::vector<std::vector<std::uint32_t>> nics_of_gpu;       // local NICs nearest to the GPU, in order
+  std::vector<std::uint32_t> cpu_of_gpu;         // the cores there, where they move what a network carries (TCP); else none
   std::vector<std::optional<std::uint32_t>> gpu_of_nic;      // local GPU beside the NIC, if used
 };
 
-// Where a NIC meets the network.
+// Where a NIC meets its network.
 struct Port {
+  bool attached = false;         // false: this node is not on the NIC's network, and has no such NIC
   std::uint32_t leaf = 0;        // index into Fabric::leaves
   std::uint32_t up = 0;          // bundle NIC -> leaf
   std::uint32_t down = 0;        // bundle leaf -> NIC
@@ -80,6 +81,28 @@ struct SpineGroup {
   std::optional<std::uint32_t> down;
 };
 
+// One of the networks side by side, each with NICs and switches of its own. The first is the cluster's own and
+// joins all nodes. Its leaves, groups and switches are in a row.
+struct NetworkPart {
+  std::string name;                                     // of one beside the first
+  std::vector<std::uint32_t> nodes;                     // that it joins, ascending
+  std::uint32_t first_nic = 0;                          // its NICs among a host's
+  std::uint32_t nics = 0;
+  std::vector<std::vector<std::uint32_t>> nics_of_gpu;  // local NICs nearest to the GPU, in order
+  std::vector<scenario::TrafficAxis> carries;           // none: what no other network is for
+  bool by_search = false;      // of any shape (graph_network.hpp): no tree of bundles; groups reach themselves only
+  bool through_host = false;   // TCP, or no GPUDirect: data bounce through host memory
+  bool through_cores = false;  // and the host's cores move them (sockets)
+  std::uint32_t first_switch = 0;                       // device
+  std::uint32_t switches = 0;
+  std::uint32_t first_leaf = 0;
+  std::uint32_t leaves = 0;
+  std::uint32_t first_group = 0;
+  std::uint32_t groups = 0;
+  // "NAME/leaf0" beside the first, whose names are bare.
+  [[nodiscard]] std::string prefix() const { return name.empty() ? "" : name + "/"; }
+};
+
 // Hosts come first in devices, links and bundles; NVSwitches of domains larger than a host, switches and
 // network links follow.
 struct Fabric {
@@ -94,15 +117,16 @@ struct Fabric {
 
   HostShape host;
   std::uint32_t first_switch = 0;      // of the network, in devices
+  std::vector<NetworkPart> networks;  // at least one, in order of cluster.fabric and cluster.networks
   std::vector<Port> ports;       // by node * nics + NIC; empty: no network
   std::vector<Leaf> leaves;
   std::vector<SpineGroup> groups;
-  bool by_search = false;        // a network of any shape (graph_network.hpp): no tree of bundles; groups reach themselves only
-  bool network_through_host = false;  // TCP, or no GPUDirect: data bounce through host memory
   bool peer_through_host = false;     // no PCIe peer-to-peer between GPUs
   std::vector<std::string> notes;     // what the generator assumed, for people
 
   [[nodiscard]] std::uint32_t nics_per_node() const { return static_cast<std::uint32_t>(host.nics.size()); }
+  // Index into `networks` of a network link.
+  [[nodiscard]] std::uint32_t network_of(const Link& link) const;
   // The NVLink domain of a GPU; hosts without NVLink are one each.
   [[nodiscard]] std::uint32_t gpus_per_domain() const { return gpus_per_node * nodes_per_domain; }
   [[nodiscard]] std::uint32_t domain_of(std::uint32_t gpu) const { return gpu / gpus_per_domain(); }

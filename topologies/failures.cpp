@@ -7,16 +7,11 @@
 
 #include <fmt/format.h>
 
-#include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
+#include "topologies/refusal.hpp"
 
 namespace stepcast::topology {
 namespace {
-
-[[noreturn]] void refuse(std::string path, std::string problem, std::string expected, std::string got, std::string hint = {}) {
-  throw UserError{Diagnostic{.where = {}, .path = std::move(path), .problem = std::move(problem), .expected = std::move(expected),
-                             .got = std::move(got), .hint = std::move(hint)}};
-}
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);

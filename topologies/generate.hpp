@@ -16,7 +16,9 @@
 //          Latency: half the NIC-to-NIC latency at each end, one switch latency on leaving each switch.
 // Ignores  cable length, ports left over, a limit on the ports of spines and cores (a note says when a
 //          spine would need more ports than a switch of the leaf's size has)
-// Tests    unit/topology_generate_test, property/topology_property_test
+// Several networks (cluster.networks): each NICs and switches of its own, built one after the other; routing.hpp
+// says which takes what.
+// Tests    unit/topology_generate_test, unit/side_networks_test, property/topology_property_test
 #pragma once
 
 #include <optional>
@@ -27,15 +29,28 @@
 
 namespace stepcast::topology {
 
+// The cards of one network, and what of the host they need.
+struct NetworkCards {
+  Nic nic;
+  bool gpudirect = true;                   // network cards reach GPU memory
+  std::optional<Bandwidth> socket_rate{};  // payload that the node's cores move through sockets, both ways together; none: they do not have to
+};
+
 // The hardware of a cluster, names resolved and overrides applied.
 struct ClusterHardware {
   Gpu gpu;
   Node node;
-  Nic nic;
+  Nic nic;                         // of cluster.fabric
   std::int64_t gpus_per_node = 0;  // used, at most node.gpus
   std::int64_t nvlink_domain = 1;  // nodes on one NVSwitch fabric
-  bool gpudirect = true;           // network cards reach GPU memory
-  std::optional<Bandwidth> socket_rate{};  // payload that the node's cores move through sockets, both ways together; none: they do not have to
+  bool gpudirect = true;           // of cluster.fabric, as below
+  std::optional<Bandwidth> socket_rate{};
+  std::vector<NetworkCards> side_networks{};  // of cluster.networks
+
+  // Of a network by its place in Fabric::networks.
+  [[nodiscard]] NetworkCards cards(std::size_t network) const {
+    return network == 0 ? NetworkCards{nic, gpudirect, socket_rate} : side_networks[network - 1];
+  }
 };
 
 // Throws UserError naming the key for impossible options (unknown preset, no fabric for several nodes, ...).

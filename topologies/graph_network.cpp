@@ -40,8 +40,10 @@ DeviceKind kind_at(std::uint32_t distance) {
 
 }  // namespace
 
-void add_graph_network(Fabric& fabric, const Nic& nic, const GraphNetwork& network) {
-  SIM_CHECK(network.attachments.size() == std::size_t{fabric.nodes} * fabric.nics_per_node(), network.attachments.size());
+void add_graph_network(Fabric& fabric, NetworkPart& part, const Nic& nic, const GraphNetwork& network) {
+  SIM_CHECK(network.attachments.size() == part.nodes.size() * part.nics, network.attachments.size());
+  part.first_leaf = static_cast<std::uint32_t>(fabric.leaves.size());
+  part.first_group = static_cast<std::uint32_t>(fabric.groups.size());
   FabricBuilder build{fabric};
   const auto near = neighbours(network);
   std::vector<std::uint32_t> with_nics;
@@ -55,7 +57,7 @@ void add_graph_network(Fabric& fabric, const Nic& nic, const GraphNetwork& netwo
   std::vector<std::uint32_t> of_kind(static_cast<std::size_t>(DeviceKind::kCore) + 1, 0);
   for (std::uint32_t s = 0; s < network.switches.size(); ++s) {
     const DeviceKind kind = network.is_cables ? DeviceKind::kCable : kind_at(distance[s]);
-    devices.push_back(build.device(kind, network.switches[s], 0, of_kind[static_cast<std::size_t>(kind)]++));
+    devices.push_back(build.device(kind, part.prefix() + network.switches[s], 0, of_kind[static_cast<std::size_t>(kind)]++));
   }
   // Switches that reach each other are one group.
   std::vector<std::uint32_t> group(network.switches.size(), kFar);
@@ -70,18 +72,21 @@ void add_graph_network(Fabric& fabric, const Nic& nic, const GraphNetwork& netwo
     fabric.leaves.push_back({devices[s], group[s], {}, {}});
   }
 
-  fabric.by_search = true;
-  fabric.ports.resize(network.attachments.size());
+  part.by_search = true;
+  part.leaves = static_cast<std::uint32_t>(fabric.leaves.size()) - part.first_leaf;
+  part.groups = static_cast<std::uint32_t>(fabric.groups.size()) - part.first_group;
   const Duration half = Duration::picoseconds(nic.latency.value.count() / 2);
   const auto spec = [&](const GraphLinks& links, Duration latency) {
     return LinkSpec{LinkKind::kNetwork, links.rate.value_or(nic.line_rate.value), nic.efficiency.value, links.latency.value_or(latency)};
   };
   for (std::size_t p = 0; p < network.attachments.size(); ++p) {
     const GraphNetwork::Attachment& at = network.attachments[p];
-    const std::uint32_t nics = fabric.nics_per_node();
-    const DeviceId device{static_cast<std::uint32_t>(p / nics) * fabric.host.devices + fabric.host.nics[p % nics]};
+    const std::uint32_t node = part.nodes[p / part.nics];
+    const std::uint32_t local = part.first_nic + static_cast<std::uint32_t>(p % part.nics);
+    const DeviceId device{node * fabric.host.devices + fabric.host.nics[local]};
     const int count = static_cast<int>(at.links.count);
-    Port& port = fabric.ports[p];
+    Port& port = fabric.ports[std::size_t{node} * fabric.nics_per_node() + local];
+    port.attached = true;
     port.leaf = *leaf_of[at.to];
     port.up = build.link(device, devices[at.to], spec(at.links, half), count);
     port.down = build.link(devices[at.to], device, spec(at.links, network.is_cables ? half : half + nic.switch_latency.value), count);

@@ -30,7 +30,7 @@ struct GraphNetwork {
     std::uint32_t b = 0;
     GraphLinks links;
   };
-  struct Attachment {          // of one NIC, by node * nics + NIC
+  struct Attachment {          // of one NIC, by place of the node among the network's * nics + NIC
     std::uint32_t to = 0;
     GraphLinks links;
   };
@@ -40,7 +40,8 @@ struct GraphNetwork {
   std::vector<Attachment> attachments;
 };
 
-// Adds the network to a fabric that has its hosts. Requires: an attachment for every NIC, no pair of switches twice.
-void add_graph_network(Fabric& fabric, const Nic& nic, const GraphNetwork& network);
+// Adds one of fabric.networks to a fabric that has its hosts and ports for all NICs. Requires: an attachment for every
+// NIC of the network's nodes, no pair of switches twice.
+void add_graph_network(Fabric& fabric, NetworkPart& part, const Nic& nic, const GraphNetwork& network);
 
 }  // namespace stepcast::topology

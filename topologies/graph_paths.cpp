@@ -13,15 +13,13 @@ constexpr std::size_t kMostKept = 16U << 20U;  // distances of 2 bytes
 
 }  // namespace
 
-GraphPaths::GraphPaths(const Fabric& fabric)
-    : fabric_{fabric},
-      first_switch_{fabric.first_switch},
-      switches_{static_cast<std::uint32_t>(fabric.devices.size()) - first_switch_},
-      begin_(switches_ + 1, 0) {
+GraphPaths::GraphPaths(const Fabric& fabric, const NetworkPart& part)
+    : fabric_{fabric}, first_switch_{part.first_switch}, switches_{part.switches}, first_leaf_{part.first_leaf}, begin_(switches_ + 1, 0) {
+  const auto is_own = [&](DeviceId device) { return device.value() >= first_switch_ && device.value() - first_switch_ < switches_; };
   const auto each = [&](auto use) {
     for (std::uint32_t b = fabric.nodes * fabric.host.bundles; b < fabric.bundles.size(); ++b) {
       const Link& link = fabric.links[fabric.bundles[b].links.front().index()];
-      if (link.from.value() >= first_switch_ && link.to.value() >= first_switch_)
+      if (is_own(link.from) && is_own(link.to))
         use(link.from.value() - first_switch_, Hop{link.to.value() - first_switch_, b});
     }
   };
@@ -30,10 +28,10 @@ GraphPaths::GraphPaths(const Fabric& fabric)
   hops_.resize(begin_.back());
   std::vector<std::uint32_t> next = begin_;
   each([&](std::uint32_t s, const Hop& hop) { hops_[next[s]++] = hop; });
-  if (fabric.leaves.size() * switches_ > kMostKept) return;
-  distance_.resize(fabric.leaves.size() * switches_);
-  for (std::uint32_t l = 0; l < fabric.leaves.size(); ++l)
-    search(switch_of(l), std::span{distance_}.subspan(std::size_t{l} * switches_, switches_));
+  if (std::size_t{part.leaves} * switches_ > kMostKept) return;
+  distance_.resize(std::size_t{part.leaves} * switches_);
+  for (std::uint32_t l = 0; l < part.leaves; ++l)
+    search(switch_of(first_leaf_ + l), std::span{distance_}.subspan(std::size_t{l} * switches_, switches_));
 }
 
 std::uint32_t GraphPaths::switch_of(std::uint32_t leaf) const { return fabric_.leaves[leaf].device.value() - first_switch_; }
@@ -60,7 +58,7 @@ GraphPaths::Reach GraphPaths::add(std::uint32_t from_leaf, std::uint32_t to_leaf
     search(switch_of(to_leaf), own);
     distance = own;
   } else {
-    distance = std::span{distance_}.subspan(std::size_t{to_leaf} * switches_, switches_);
+    distance = std::span{distance_}.subspan(std::size_t{to_leaf - first_leaf_} * switches_, switches_);
   }
   const std::uint32_t source = switch_of(from_leaf);
   SIM_CHECK(distance[source] != kFar, from_leaf, to_leaf);

@@ -17,8 +17,8 @@ namespace stepcast::topology {
 
 class GraphPaths {
  public:
-  // Keeps a reference: `fabric` must outlive it. Requires: fabric.by_search.
-  explicit GraphPaths(const Fabric& fabric);
+  // Keeps a reference: `fabric` must outlive it. Requires: part is one of fabric.networks, by_search.
+  GraphPaths(const Fabric& fabric, const NetworkPart& part);
 
   struct Reach {
     Duration latency;          // along the longest of the shortest paths
@@ -39,6 +39,7 @@ class GraphPaths {
   const Fabric& fabric_;
   std::uint32_t first_switch_;
   std::uint32_t switches_;
+  std::uint32_t first_leaf_;
   std::vector<std::uint32_t> begin_;
   std::vector<Hop> hops_;                    // of a switch, by bundle; every link has its twin the other way
   std::vector<std::uint16_t> distance_;      // [leaf][switch]; empty: too many

@@ -24,8 +24,7 @@ std::uint32_t part_of(std::uint32_t item, std::uint32_t items, std::uint32_t par
 struct HostBuilder {
   Fabric& fabric;
   const ClusterHardware& hardware;
-  std::uint32_t nics;   // cards times ports
-  std::uint32_t ports;  // of a card
+  std::span<const HostCards> cards;  // by network
   FabricBuilder build{fabric};
   std::uint32_t gpus = static_cast<std::uint32_t>(hardware.gpus_per_node);
   std::uint32_t physical = static_cast<std::uint32_t>(hardware.node.gpus);
@@ -122,29 +121,34 @@ struct HostBuilder {
       for (std::uint32_t b = a + 1; b < sockets; ++b) build.duplex(roots[a], roots[b], bus);
   }
 
-  void nics_beside_gpus() {
-    const LinkSpec pcie{LinkKind::kPcie, hardware.node.pcie_bandwidth.value / static_cast<double>(ports), 1.0, hardware.node.pcie_latency.value};
-    const std::vector<DeviceId> devices = row(DeviceKind::kNic, "nic", nics);
-    for (std::uint32_t j = 0; j < nics && ports > 1; ++j) fabric.devices[devices[j].index()].name = fmt::format("node0/nic{}p{}", j / ports, j % ports);
+  void nics_beside_gpus(NetworkPart& network, const HostCards& card) {
+    const LinkSpec pcie{LinkKind::kPcie, hardware.node.pcie_bandwidth.value / static_cast<double>(card.ports), 1.0, hardware.node.pcie_latency.value};
     HostShape& host = fabric.host;
-    for (std::uint32_t j = 0; j < nics; ++j) {
-      const std::uint32_t slot = part_of(j, nics, physical);
-      build.duplex(devices[j], attachment(slot), pcie);
-      host.nics.push_back(devices[j].value());
+    network.first_nic = static_cast<std::uint32_t>(host.nics.size());
+    network.nics = card.cards * card.ports;
+    for (std::uint32_t j = 0; j < network.nics; ++j) {
+      const std::string port = card.ports > 1 ? fmt::format("nic{}p{}", j / card.ports, j % card.ports) : fmt::format("nic{}", j);
+      const DeviceId device = build.device(DeviceKind::kNic, "node0/" + network.prefix() + port, 0, network.first_nic + j);
+      const std::uint32_t slot = part_of(j, network.nics, physical);
+      build.duplex(device, attachment(slot), pcie);
+      host.nics.push_back(device.value());
       host.gpu_of_nic.push_back(slot < gpus ? std::optional{slot} : std::nullopt);
     }
-    for (std::uint32_t g = 0; g < gpus && nics > 0; ++g) {
-      const std::uint32_t first = part_of(g, physical, nics);
-      const std::uint32_t last = std::max(first + 1, part_of(g + 1, physical, nics));
-      std::vector<std::uint32_t>& own = host.nics_of_gpu.emplace_back(last - first);
-      std::iota(own.begin(), own.end(), first);
+    for (std::uint32_t g = 0; g < gpus && network.nics > 0; ++g) {
+      const std::uint32_t first = part_of(g, physical, network.nics);
+      const std::uint32_t last = std::max(first + 1, part_of(g + 1, physical, network.nics));
+      std::vector<std::uint32_t>& own = network.nics_of_gpu.emplace_back(last - first);
+      std::iota(own.begin(), own.end(), network.first_nic + first);
     }
   }
 
   // Data that go through sockets pass the cores: read from memory, written back.
   void cores() {
-    if (!hardware.socket_rate || nics == 0) return;
-    const LinkSpec moves{LinkKind::kCpu, *hardware.socket_rate / static_cast<double>(sockets), 1.0, Duration{}};
+    Bandwidth rate;  // networks share the cores: those of the one that may use most
+    for (std::size_t i = 0; i < cards.size(); ++i)
+      if (const auto own = hardware.cards(i).socket_rate; own && cards[i].cards > 0) rate = std::max(rate, *own);
+    if (rate == Bandwidth{}) return;
+    const LinkSpec moves{LinkKind::kCpu, rate / static_cast<double>(sockets), 1.0, Duration{}};
     const std::vector<DeviceId> cpus = row(DeviceKind::kCpu, "cpu", sockets);
     for (std::uint32_t s = 0; s < sockets; ++s) build.duplex(roots[s], cpus[s], moves);
     for (std::uint32_t g = 0; g < gpus; ++g) fabric.host.cpu_of_gpu.push_back(cpus[socket_of(g)].value());
@@ -154,7 +158,7 @@ struct HostBuilder {
     gpu_devices = row(DeviceKind::kGpu, "gpu", gpus);
     scale_up();
     pcie_and_memory();
-    nics_beside_gpus();
+    for (std::size_t i = 0; i < cards.size(); ++i) nics_beside_gpus(fabric.networks[i], cards[i]);
     cores();
     HostShape& host = fabric.host;
     host.physical_gpus = physical;
@@ -200,10 +204,10 @@ void copy_host(Fabric& fabric, std::uint32_t node) {
 
 }  // namespace
 
-void add_hosts(Fabric& fabric, const ClusterHardware& hardware, std::uint32_t nodes, std::uint32_t nics_per_node, std::uint32_t ports_of_nic) {
+void add_hosts(Fabric& fabric, const ClusterHardware& hardware, std::uint32_t nodes, std::span<const HostCards> cards) {
   fabric.nodes = nodes;
   fabric.nodes_per_domain = std::min(nodes, static_cast<std::uint32_t>(hardware.nvlink_domain));
-  HostBuilder{.fabric = fabric, .hardware = hardware, .nics = nics_per_node * ports_of_nic, .ports = ports_of_nic}.run();
+  HostBuilder{.fabric = fabric, .hardware = hardware, .cards = cards}.run();
   fabric.gpus_per_node = static_cast<std::uint32_t>(hardware.gpus_per_node);
   fabric.devices.reserve(std::size_t{nodes} * fabric.host.devices);
   fabric.links.reserve(std::size_t{nodes} * fabric.host.links);

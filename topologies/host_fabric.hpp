@@ -13,9 +13,16 @@
 
 namespace stepcast::topology {
 
-// Fills `fabric` (empty) with `nodes` equal hosts and fabric.host with their shape. Each port of a card that has
-// several is a NIC of its own behind its share of the card's PCIe link.
-void add_hosts(Fabric& fabric, const ClusterHardware& hardware, std::uint32_t nodes, std::uint32_t nics_per_node, std::uint32_t ports_of_nic = 1);
+// Cards of one network in a host. Each port of a card that has several is a NIC of its own behind its share of the
+// card's PCIe link.
+struct HostCards {
+  std::uint32_t cards = 0;
+  std::uint32_t ports = 1;  // of a card
+};
+
+// Fills `fabric` with `nodes` equal hosts, fabric.host with their shape and the NICs of fabric.networks (named, else
+// empty), which have these cards. Hosts have the cards of all networks; Fabric::ports says which are there.
+void add_hosts(Fabric& fabric, const ClusterHardware& hardware, std::uint32_t nodes, std::span<const HostCards> cards);
 
 // Puts `names` (by node, without '/') in place of node0, node1, ... in the names of the hosts' devices.
 void name_hosts(Fabric& fabric, std::span<const std::string> names);

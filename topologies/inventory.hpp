@@ -31,7 +31,10 @@ struct Inventory {
   std::vector<LinkCount> links;      // inside hosts first
 };
 
+// Cards of networks that a node is not on do not exist.
 Inventory take_inventory(const Fabric& fabric);
+// Links of one network alone.
+std::vector<LinkCount> links_of(const Fabric& fabric, const NetworkPart& part);
 
 struct PathExample {
   std::string what;             // "same node", "same NVLink domain", "same leaf", "across leaves", "across pods"
@@ -40,8 +43,11 @@ struct PathExample {
   Path path;
 };
 
-// The first pair of each kind that the fabric has, from GPU 0.
+// The first pair of each kind that the fabric has, from the first GPU of each network ("NAME: same leaf").
 std::vector<PathExample> example_paths(const Fabric& fabric, const Router& router);
+
+// "ethernet for pp: 1 x NIC a node", "rocket on 8 nodes: 8 x NIC a node".
+std::string network_text(const Fabric& fabric, std::size_t network, const std::string& nic);
 
 std::string inventory_text(const Inventory& inventory);
 // One line a bundle, in the order of travel: its ends, the share of the traffic and the capacity.

@@ -26,10 +26,11 @@ Uplinks uplinks(std::uint32_t down, Bandwidth rate, double oversubscription) {
 
 struct NetworkBuilder {
   Fabric& fabric;
+  NetworkPart& part;
   const Nic& nic;
   const NetworkPlan& plan;
   FabricBuilder build{fabric};
-  std::uint32_t nics = fabric.nics_per_node();
+  std::uint32_t nics = part.nics;
   std::vector<std::vector<std::uint32_t>> group_leaves{};
   std::vector<std::vector<DeviceId>> group_spines{};
   std::vector<std::uint32_t> down_ports{};  // used, by leaf
@@ -39,23 +40,24 @@ struct NetworkBuilder {
 
   // The leaf of each (node, NIC), numbered densely in the order they are met.
   void leaves() {
-    const std::uint32_t nodes = fabric.nodes;
+    const auto nodes = static_cast<std::uint32_t>(part.nodes.size());
     const std::uint32_t pods = (nodes + plan.nodes_per_pod - 1) / plan.nodes_per_pod;
     const std::uint32_t nodes_per_leaf = std::max(1U, plan.leaf_ports / std::max(1U, nics));
     const std::uint32_t leaves_per_pod = plan.by_rail ? nics : (plan.nodes_per_pod + nodes_per_leaf - 1) / nodes_per_leaf;
     std::vector<std::optional<std::uint32_t>> dense(std::size_t{pods} * leaves_per_pod);
     const Duration half = Duration::picoseconds(nic.latency.value.count() / 2);
-    fabric.ports.resize(std::size_t{nodes} * nics);
     for (std::uint32_t n = 0; n < nodes; ++n) {
       const std::uint32_t pod = n / plan.nodes_per_pod;
       for (std::uint32_t j = 0; j < nics; ++j) {
         const std::uint32_t in_pod = plan.by_rail ? j : (n % plan.nodes_per_pod) / nodes_per_leaf;
         std::optional<std::uint32_t>& index = dense[std::size_t{pod} * leaves_per_pod + in_pod];
         if (!index) index = add_leaf(plan.cores ? pod : plan.join_rails ? j % plan.planes : j);
-        const DeviceId device{n * fabric.host.devices + fabric.host.nics[j]};
-        const DeviceId leaf = fabric.leaves[*index].device;
-        Port& port = fabric.ports[std::size_t{n} * nics + j];
-        port.leaf = *index;
+        const std::uint32_t local = part.first_nic + j;
+        const DeviceId device{part.nodes[n] * fabric.host.devices + fabric.host.nics[local]};
+        const DeviceId leaf = fabric.leaves[part.first_leaf + *index].device;
+        Port& port = fabric.ports[std::size_t{part.nodes[n]} * fabric.nics_per_node() + local];
+        port.attached = true;
+        port.leaf = part.first_leaf + *index;
         port.up = build.link(device, leaf, spec(nic.line_rate.value, half));
         port.down = build.link(leaf, device, spec(nic.line_rate.value, half + nic.switch_latency.value));
         ++down_ports[*index];
@@ -64,8 +66,8 @@ struct NetworkBuilder {
   }
 
   std::uint32_t add_leaf(std::uint32_t group) {
-    const auto index = static_cast<std::uint32_t>(fabric.leaves.size());
-    fabric.leaves.push_back({build.device(DeviceKind::kLeaf, fmt::format("leaf{}", index), 0, index), group, {}, {}});
+    const std::uint32_t index = part.leaves++;
+    fabric.leaves.push_back({build.device(DeviceKind::kLeaf, fmt::format("{}leaf{}", part.prefix(), index), 0, index), part.first_group + group, {}, {}});
     down_ports.push_back(0);
     if (group >= group_leaves.size()) group_leaves.resize(group + 1);
     group_leaves[group].push_back(index);
@@ -74,7 +76,8 @@ struct NetworkBuilder {
 
   void spines() {
     leaf_up = uplinks(*std::max_element(down_ports.begin(), down_ports.end()), nic.line_rate.value, plan.oversubscription);
-    fabric.groups.resize(group_leaves.size());
+    part.groups = static_cast<std::uint32_t>(group_leaves.size());
+    fabric.groups.resize(part.first_group + part.groups);
     group_spines.resize(group_leaves.size());
     const LinkSpec link = spec(leaf_up.rate, nic.switch_latency.value);
     std::uint32_t next = 0;
@@ -83,9 +86,9 @@ struct NetworkBuilder {
       if (group_leaves[group].size() < 2 && !joins_groups) continue;  // one leaf needs no spine
       std::vector<DeviceId>& spines = group_spines[group];
       for (std::uint32_t s = 0; s < leaf_up.count; ++s, ++next)
-        spines.push_back(build.device(DeviceKind::kSpine, fmt::format("spine{}", next), 0, next));
+        spines.push_back(build.device(DeviceKind::kSpine, fmt::format("{}spine{}", part.prefix(), next), 0, next));
       for (const std::uint32_t index : group_leaves[group]) {
-        Leaf& leaf = fabric.leaves[index];
+        Leaf& leaf = fabric.leaves[part.first_leaf + index];
         leaf.up = build.bundle();
         leaf.down = build.bundle();
         for (const DeviceId spine : spines) {
@@ -105,9 +108,9 @@ struct NetworkBuilder {
     const LinkSpec link = spec(up.rate, nic.switch_latency.value);
     std::vector<DeviceId> devices;
     for (std::uint32_t c = 0; c < leaf_up.count * up.count; ++c)
-      devices.push_back(build.device(DeviceKind::kCore, fmt::format("core{}", c), 0, c));
+      devices.push_back(build.device(DeviceKind::kCore, fmt::format("{}core{}", part.prefix(), c), 0, c));
     for (std::size_t group = 0; group < group_leaves.size(); ++group) {
-      SpineGroup& ends = fabric.groups[group];
+      SpineGroup& ends = fabric.groups[part.first_group + group];
       ends.up = build.bundle();
       ends.down = build.bundle();
       for (std::uint32_t s = 0; s < leaf_up.count; ++s) {
@@ -125,11 +128,13 @@ struct NetworkBuilder {
     const std::size_t ports = 2 * std::size_t{plan.leaf_ports};
     if (needed <= ports) return;
     fabric.notes.push_back(fmt::format(
-        "each {} switch would need {} ports, more than the {} of a leaf: it stands for a chassis or another tier without oversubscription",
-        tier, needed, ports));
+        "each {}{} switch would need {} ports, more than the {} of a leaf: it stands for a chassis or another tier without oversubscription",
+        part.prefix(), tier, needed, ports));
   }
 
   void run() {
+    part.first_leaf = static_cast<std::uint32_t>(fabric.leaves.size());
+    part.first_group = static_cast<std::uint32_t>(fabric.groups.size());
     leaves();
     spines();
     std::size_t most = 0;
@@ -142,8 +147,8 @@ struct NetworkBuilder {
 
 }  // namespace
 
-void add_network(Fabric& fabric, const Nic& nic, const NetworkPlan& plan) {
-  NetworkBuilder{.fabric = fabric, .nic = nic, .plan = plan}.run();
+void add_network(Fabric& fabric, NetworkPart& part, const Nic& nic, const NetworkPlan& plan) {
+  NetworkBuilder{.fabric = fabric, .part = part, .nic = nic, .plan = plan}.run();
 }
 
 }  // namespace stepcast::topology

@@ -20,7 +20,7 @@ struct NetworkPlan {
   double core_oversubscription = 1.0;
 };
 
-// Adds the network to a fabric that has its hosts.
-void add_network(Fabric& fabric, const Nic& nic, const NetworkPlan& plan);
+// Adds one of fabric.networks to a fabric that has its hosts and ports for all NICs.
+void add_network(Fabric& fabric, NetworkPart& part, const Nic& nic, const NetworkPlan& plan);
 
 }  // namespace stepcast::topology

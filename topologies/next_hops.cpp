@@ -21,10 +21,13 @@ NextHops::NextHops(const Fabric& fabric)
       first_switch_{fabric.first_switch},
       usable_(fabric.links.size(), true),
       by_leaf_(fabric.leaves.size()) {
-  for (std::size_t d = first_switch_; d < fabric.devices.size(); ++d) {
-    // A network of any shape has no tiers: plain shortest paths.
-    tier_.push_back(static_cast<std::uint8_t>(fabric.by_search ? 0 : tier_of(fabric.devices[d].kind)));
-    SIM_CHECK(tier_.back() < kTiers, d);
+  tier_.assign(fabric.devices.size() - first_switch_, 0);
+  for (const NetworkPart& part : fabric.networks) {
+    if (part.by_search) continue;  // of any shape, without tiers: plain shortest paths
+    for (std::uint32_t d = part.first_switch; d < part.first_switch + part.switches; ++d) {
+      tier_[d - first_switch_] = static_cast<std::uint8_t>(tier_of(fabric.devices[d].kind));
+      SIM_CHECK(tier_[d - first_switch_] < kTiers, d);
+    }
   }
   // Links of one sort by the switch at one end, in id order.
   const auto collect = [&](DeviceId Link::*at, DeviceId Link::*other, bool climbing) {

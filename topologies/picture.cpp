@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/text.hpp"
 #include "topologies/inventory.hpp"
 #include "topologies/svg.hpp"
 
@@ -58,7 +59,8 @@ class Picture {
     svg_.text(kLeft, 46, fmt::format("{}, {} of {}", count_text(fabric_.gpus.size(), "GPU"), count_text(fabric_.nodes, "node"),
                                      count_text(fabric_.gpus_per_node, "GPU")), "note");
     y_ = 66;
-    if (!fabric_.ports.empty()) network();
+    if (!fabric_.ports.empty())
+      for (const NetworkPart& part : fabric_.networks) network(part);
     host();
     for (const std::string& note : fabric_.notes) {
       y_ += 18;
@@ -68,43 +70,59 @@ class Picture {
   }
 
  private:
-  [[nodiscard]] std::int64_t devices(DeviceKind kind) const {
-    for (const DeviceCount& row : inventory_.devices)
-      if (row.kind == kind) return row.count;
-    return 0;
+  [[nodiscard]] std::int64_t switches(const NetworkPart& part, DeviceKind kind) const {
+    std::int64_t count = 0;
+    for (std::uint32_t d = part.first_switch; d < part.first_switch + part.switches; ++d) count += fabric_.devices[d].kind == kind ? 1 : 0;
+    return count;
   }
 
   // The links between two tiers, beside the gap between their rows.
-  void rates(double y, DeviceKind from, DeviceKind to) {
-    for (const LinkCount& row : inventory_.links) {
+  void rates(const std::vector<LinkCount>& links, double y, DeviceKind from, DeviceKind to) {
+    for (const LinkCount& row : links) {
       if (row.from != from || row.to != to) continue;
       svg_.text(kColumn, y, fmt::format("{} x {}", row.count, link_text(row)), "note");
       y += 15;
     }
   }
 
-  void network() {
-    const bool has_cores = devices(DeviceKind::kCore) > 0;
-    const bool has_spines = devices(DeviceKind::kSpine) > 0;
+  // Several networks stand one below the other, each with the nodes that it joins.
+  void heading(const NetworkPart& part) {
+    if (fabric_.networks.size() == 1) return;
+    std::string text = part.name.empty() ? "The cluster's network" : "Network " + part.name;
+    if (part.nodes.size() < fabric_.nodes) text += fmt::format(", {} of {} nodes", part.nodes.size(), fabric_.nodes);
+    std::vector<std::string> axes;
+    for (const auto& [word, axis] : enum_words(scenario::TrafficAxis{}))
+      if (std::find(part.carries.begin(), part.carries.end(), axis) != part.carries.end()) axes.emplace_back(word);
+    if (!axes.empty()) text += ", for " + join(axes, ", ");
+    svg_.text(kLeft, y_ + 12, text, "head");
+    y_ += 26;
+  }
+
+  void network(const NetworkPart& part) {
+    heading(part);
+    const std::vector<LinkCount> links = links_of(fabric_, part);
+    const std::int64_t core_count = switches(part, DeviceKind::kCore);
+    const bool has_cores = core_count > 0;
+    const bool has_spines = switches(part, DeviceKind::kSpine) > 0;
     const double core_y = y_;
     const double spine_y = core_y + (has_cores ? kRow : 0.0);
     const double leaf_y = spine_y + (has_spines ? kRow : 0.0);
     const double node_y = leaf_y + kRow + 16;
     if (has_cores) {
-      svg_.box({kLeft + kWidth / 2, core_y, kWidth - 8, kBoxHeight}, fmt::format("{} core switch{}", devices(DeviceKind::kCore), devices(DeviceKind::kCore) == 1 ? "" : "es"), "core");
-      rates(core_y + kBoxHeight + 26, DeviceKind::kSpine, DeviceKind::kCore);
+      svg_.box({kLeft + kWidth / 2, core_y, kWidth - 8, kBoxHeight}, fmt::format("{} core switch{}", core_count, core_count == 1 ? "" : "es"), "core");
+      rates(links, core_y + kBoxHeight + 26, DeviceKind::kSpine, DeviceKind::kCore);
     }
-    if (has_spines) rates(spine_y + kBoxHeight + 26, DeviceKind::kLeaf, DeviceKind::kSpine);
-    rates(leaf_y + kBoxHeight + 36, DeviceKind::kNic, DeviceKind::kLeaf);
-    if (fabric_.by_search) {  // any shape: tiers as a whole, and the links inside a tier as text
-      rates(leaf_y - 8, DeviceKind::kLeaf, DeviceKind::kLeaf);
+    if (has_spines) rates(links, spine_y + kBoxHeight + 26, DeviceKind::kLeaf, DeviceKind::kSpine);
+    rates(links, leaf_y + kBoxHeight + 36, DeviceKind::kNic, DeviceKind::kLeaf);
+    if (part.by_search) {  // any shape: tiers as a whole, and the links inside a tier as text
+      rates(links, leaf_y - 8, DeviceKind::kLeaf, DeviceKind::kLeaf);
       if (has_cores) svg_.line(kLeft + kWidth / 2, core_y + kBoxHeight, kLeft + kWidth / 2, spine_y, "strong");
-      const std::string spines = count_text(static_cast<std::size_t>(devices(DeviceKind::kSpine)), "spine");
+      const std::string spines = count_text(static_cast<std::size_t>(switches(part, DeviceKind::kSpine)), "spine");
       if (has_spines) svg_.box({kLeft + kWidth / 2, spine_y, kWidth - 8, kBoxHeight}, spines, "spine");
     }
 
-    std::vector<std::vector<std::uint32_t>> members(fabric_.groups.size());
-    for (std::uint32_t l = 0; l < fabric_.leaves.size(); ++l) members[fabric_.leaves[l].group].push_back(l);
+    std::vector<std::vector<std::uint32_t>> members(part.groups);
+    for (std::uint32_t l = part.first_leaf; l < part.first_leaf + part.leaves; ++l) members[fabric_.leaves[l].group - part.first_group].push_back(l);
     const Shown groups = shown(static_cast<std::uint32_t>(members.size()), 6);
     const std::uint32_t per_group = std::max(2U, kMostInRow / std::max(1U, groups.items));
     Slots slots{.count = groups.more > 0 ? 1U : 0U};
@@ -120,16 +138,16 @@ class Picture {
       const bool joined = fabric_.leaves[members[g].front()].up.has_value();
       if (joined) {
         const std::size_t count = fabric_.bundles[*fabric_.leaves[members[g].front()].up].links.size();
-        const std::string name = fabric_.groups.size() > 1 ? fmt::format("group {}: {}", g, count_text(count, "spine")) : count_text(count, "spine");
+        const std::string name = part.groups > 1 ? fmt::format("group {}: {}", g, count_text(count, "spine")) : count_text(count, "spine");
         svg_.box(spines, name, "spine");
         if (has_cores) svg_.line(spines.x, core_y + kBoxHeight, spines.x, spine_y, "strong");
       }
       for (std::uint32_t i = 0; i < leaves.slots(); ++i, ++slot) {
         const Box box = slots.box(slot, leaf_y);
-        if (joined || (fabric_.by_search && has_spines)) svg_.line(box.x, spine_y + kBoxHeight, box.x, leaf_y, "strong");
+        if (joined || (part.by_search && has_spines)) svg_.line(box.x, spine_y + kBoxHeight, box.x, leaf_y, "strong");
         if (i < leaves.items) {
           leaf_x[members[g][i]] = box.x;
-          svg_.box(box, fabric_.devices[fabric_.leaves[members[g][i]].device.index()].name, "leaf");
+          svg_.box(box, fabric_.devices[fabric_.leaves[members[g][i]].device.index()].name.substr(part.prefix().size()), "leaf");
         } else {
           svg_.box(box, fmt::format("+{}\nleaves", leaves.more), "more");
           for (std::size_t hidden = leaves.items; hidden < members[g].size(); ++hidden) leaf_x[members[g][hidden]] = box.x;
@@ -137,9 +155,10 @@ class Picture {
       }
     }
     if (groups.more > 0) svg_.box(slots.box(slot, has_spines ? spine_y : leaf_y), fmt::format("+{}\ngroups", groups.more), "more");
-    nodes(node_y, leaf_y, leaf_x);
-    if (has_domains()) domains(node_y);
-    y_ = node_y + kBoxHeight + (has_domains() ? 40 + kBoxHeight : 0) + 44;
+    nodes(part, node_y, leaf_y, leaf_x);
+    const bool shows_domains = has_domains() && part.name.empty();
+    if (shows_domains) domains(node_y);
+    y_ = node_y + kBoxHeight + (shows_domains ? 40 + kBoxHeight : 0) + 44;
   }
 
   [[nodiscard]] bool has_domains() const { return fabric_.nodes_per_domain > 1; }
@@ -161,21 +180,21 @@ class Picture {
     const std::uint32_t all = (fabric_.nodes + size - 1) / size;
     if (row.more == 0) return;
     svg_.line(slots.centre(row.items), node_y + kBoxHeight, slots.centre(row.items), y, "nvlink");
-    svg_.box(slots.box(row.items, y), all > drawn ? fmt::format("+{}\ndomains", all - drawn) : "...", "more");
+    svg_.box(slots.box(row.items, y), all > drawn ? fmt::format("+{}\ndomain{}", all - drawn, all - drawn == 1 ? "" : "s") : "...", "more");
   }
 
-  void nodes(double node_y, double leaf_y, const std::map<std::uint32_t, double>& leaf_x) {
-    const Shown row = shown(fabric_.nodes, kMostInRow);
+  void nodes(const NetworkPart& part, double node_y, double leaf_y, const std::map<std::uint32_t, double>& leaf_x) {
+    const Shown row = shown(static_cast<std::uint32_t>(part.nodes.size()), kMostInRow);
     const Slots slots{row.slots()};
     for (std::uint32_t n = 0; n < row.items; ++n) {
       const Box box = slots.box(n, node_y);
       std::set<double> drawn;  // a line for each box above, however many NICs go there
-      for (std::uint32_t j = 0; j < fabric_.nics_per_node(); ++j) {
-        const std::uint32_t leaf = fabric_.ports[std::size_t{n} * fabric_.nics_per_node() + j].leaf;
+      for (std::uint32_t j = part.first_nic; j < part.first_nic + part.nics; ++j) {
+        const std::uint32_t leaf = fabric_.ports[std::size_t{part.nodes[n]} * fabric_.nics_per_node() + j].leaf;
         const auto x = leaf_x.find(leaf);
         if (x != leaf_x.end() && drawn.insert(x->second).second) svg_.line(x->second, leaf_y + kBoxHeight, box.x, node_y, "rail");
       }
-      svg_.box(box, fmt::format("node{}", n), "node");
+      svg_.box(box, fmt::format("node{}", part.nodes[n]), "node");
     }
     if (row.more > 0) svg_.box(slots.box(row.items, node_y), fmt::format("+{}\nnodes", row.more), "more");
   }
@@ -183,7 +202,8 @@ class Picture {
   // Inside a node: memory and roots on top, PCIe switches, GPUs with their NICs, NVSwitch below.
   void host() {
     const HostShape& host = fabric_.host;
-    svg_.text(kLeft, y_ + 4, "Inside a node", "head");
+    const bool alike = std::all_of(fabric_.ports.begin(), fabric_.ports.end(), [](const Port& port) { return port.attached; });
+    svg_.text(kLeft, y_ + 4, alike ? "Inside a node" : "Inside the first node", "head");
     const double memory_y = y_ + 18;
     const double root_y = memory_y + 52;
     const double pcie_y = root_y + 58;
@@ -201,7 +221,7 @@ class Picture {
       items.push_back({host.gpus[g], fmt::format("gpu{}", g), "gpu"});
       std::vector<std::uint32_t> beside;
       for (std::uint32_t j = 0; j < host.nics.size(); ++j)
-        if (host.gpu_of_nic[j] == g) beside.push_back(j);
+        if (host.gpu_of_nic[j] == g && (fabric_.ports.empty() || fabric_.ports[j].attached)) beside.push_back(j);  // node 0's
       if (beside.size() == 1) items.push_back({host.nics[beside[0]], fmt::format("nic{}", beside[0]), "nic"});
       if (beside.size() > 1) items.push_back({host.nics[beside[0]], fmt::format("{} nics", beside.size()), "nic"});
     }

@@ -5,6 +5,7 @@
 
 #include "sim/base/check.hpp"
 #include "topologies/graph_paths.hpp"
+#include "topologies/side_networks.hpp"
 #include "topologies/spread.hpp"
 
 namespace stepcast::topology {
@@ -47,11 +48,34 @@ struct Router::Impl {
   std::vector<std::vector<PathKind>> between_kind{};
   std::vector<std::vector<std::optional<Leg>>> out{};
   std::vector<std::vector<std::optional<Leg>>> in{};
-  std::optional<GraphPaths> graph{};
+  std::vector<std::optional<GraphPaths>> graphs{};                 // by network
+  std::vector<std::vector<std::uint32_t>> preferred{};             // by axis, the last for none: networks
+  std::vector<std::vector<bool>> joins{};                          // [network][node]; empty where there is one network
 
   explicit Impl(const Fabric& f) : fabric{f}, gpus{f.gpus_per_node}, nics{f.nics_per_node()} {
     prepare_host();
-    if (f.by_search) graph.emplace(f);
+    for (const NetworkPart& part : f.networks) {
+      graphs.emplace_back();
+      if (part.by_search) graphs.back().emplace(f, part);
+    }
+    if (f.networks.size() > 1) prepare_choice();
+  }
+
+  void prepare_choice() {
+    for (const auto& [word, axis] : enum_words(scenario::TrafficAxis{})) preferred.push_back(preferred_networks(fabric, axis));
+    preferred.push_back(preferred_networks(fabric, std::nullopt));
+    for (const NetworkPart& part : fabric.networks) {
+      joins.emplace_back(fabric.nodes, false);
+      for (const std::uint32_t node : part.nodes) joins.back()[node] = true;
+    }
+  }
+
+  // The network's index.
+  [[nodiscard]] std::uint32_t choose(std::uint32_t node_a, std::uint32_t node_b, Axis axis) const {
+    if (joins.empty()) return 0;
+    for (const std::uint32_t n : preferred[axis ? static_cast<std::size_t>(*axis) : preferred.size() - 1])
+      if (joins[n][node_a] && joins[n][node_b]) return n;
+    return 0;  // joins all
   }
 
   [[nodiscard]] std::optional<Leg> search(std::uint32_t from, std::uint32_t to, LinkSet allowed) const {
@@ -84,9 +108,9 @@ struct Router::Impl {
   }
 
   // Between a GPU and a NIC: copied through host memory where they do not reach each other, and by the cores if sockets do it.
-  [[nodiscard]] std::optional<Leg> network(std::uint32_t from, std::uint32_t to, std::uint32_t gpu) const {
+  [[nodiscard]] std::optional<Leg> network(const NetworkPart& part, std::uint32_t from, std::uint32_t to, std::uint32_t gpu) const {
     const std::uint32_t memory = fabric.host.memory_of_gpu[gpu];
-    if (fabric.host.cpu_of_gpu.empty()) return pcie(from, to, memory, fabric.network_through_host);
+    if (!part.through_cores || fabric.host.cpu_of_gpu.empty()) return pcie(from, to, memory, part.through_host);
     const std::uint32_t cpu = fabric.host.cpu_of_gpu[gpu];
     const auto leg = [&](std::uint32_t a, std::uint32_t b) { return search(a, b, LinkSet::kNotNvlink); };
     return chain(chain(leg(from, memory), leg(memory, cpu)), chain(leg(cpu, memory), leg(memory, to)));
@@ -112,12 +136,17 @@ struct Router::Impl {
     if (fabric.ports.empty()) return;
     out.assign(gpus, std::vector<std::optional<Leg>>(nics));
     in.assign(nics, std::vector<std::optional<Leg>>(gpus));
-    const bool bounce = fabric.network_through_host;
-    const auto direct_out = [&](std::uint32_t g, std::uint32_t j) { return network(host.gpus[g], host.nics[j], g); };
-    const auto direct_in = [&](std::uint32_t j, std::uint32_t g) { return network(host.nics[j], host.gpus[g], g); };
+    for (const NetworkPart& part : fabric.networks) prepare_nics(part);
+  }
+
+  void prepare_nics(const NetworkPart& part) {
+    const HostShape& host = fabric.host;
+    const bool bounce = part.through_host;
+    const auto direct_out = [&](std::uint32_t g, std::uint32_t j) { return network(part, host.gpus[g], host.nics[j], g); };
+    const auto direct_in = [&](std::uint32_t j, std::uint32_t g) { return network(part, host.nics[j], host.gpus[g], g); };
     for (std::uint32_t g = 0; g < gpus; ++g) {
-      for (std::uint32_t j = 0; j < nics; ++j) {
-        const std::vector<std::uint32_t>& own = host.nics_of_gpu[g];
+      for (std::uint32_t j = part.first_nic; j < part.first_nic + part.nics; ++j) {
+        const std::vector<std::uint32_t>& own = part.nics_of_gpu[g];
         const bool is_own = std::find(own.begin(), own.end(), j) != own.end();
         const std::optional<std::uint32_t> beside = host.gpu_of_nic[j];
         const bool relay = beside && *beside != g && between_kind[g][*beside] == PathKind::kNvlink;
@@ -144,11 +173,12 @@ struct Router::Impl {
 
   [[nodiscard]] Duration latency_of(std::uint32_t bundle) const { return fabric.links[fabric.bundles[bundle].links.front().index()].latency; }
 
-  [[nodiscard]] bool joined(const Port& a, const Port& b) const {
+  // Of ports of one network.
+  [[nodiscard]] bool joined(std::uint32_t network, const Port& a, const Port& b) const {
     if (a.leaf == b.leaf) return true;
     const Leaf& from = fabric.leaves[a.leaf];
     const Leaf& to = fabric.leaves[b.leaf];
-    if (fabric.by_search) return from.group == to.group;
+    if (fabric.networks[network].by_search) return from.group == to.group;
     if (!from.up || !to.down) return false;
     return from.group == to.group || (fabric.groups[from.group].up && fabric.groups[to.group].down);
   }
@@ -158,8 +188,9 @@ struct Router::Impl {
     int switches = 0;
   };
 
-  // Adds the way from one NIC to another. Requires: joined(a, b).
-  Reach cross(Path& path, const Port& a, const Port& b, double weight) const {
+  // Adds the way from one NIC to another. Requires: joined(network, a, b).
+  Reach cross(Path& path, std::uint32_t network, const Port& a, const Port& b, double weight) const {
+    const std::optional<GraphPaths>& graph = graphs[network];
     Reach reach;
     const auto over = [&](std::uint32_t bundle) {
       path.shares.push_back({bundle, weight});
@@ -189,6 +220,7 @@ struct Router::Impl {
 
   struct Ends {
     std::uint32_t node_a, gpu_a, node_b, gpu_b;
+    std::uint32_t network;
   };
 
   // One of the ways that a path is spread over: through NIC `nic_a` of one host to `nic_b` of the other.
@@ -197,7 +229,7 @@ struct Router::Impl {
     const std::optional<Leg>& enter = in[nic_b][ends.gpu_b];
     SIM_CHECK(leave.has_value() && enter.has_value(), ends.gpu_a, nic_a, nic_b, ends.gpu_b);
     append(path, *leave, ends.node_a * fabric.host.bundles, weight);
-    const Reach reach = cross(path, port(ends.node_a, nic_a), port(ends.node_b, nic_b), weight);
+    const Reach reach = cross(path, ends.network, port(ends.node_a, nic_a), port(ends.node_b, nic_b), weight);
     append(path, *enter, ends.node_b * fabric.host.bundles, weight);
     path.latency = std::max(path.latency, leave->latency + reach.latency + enter->latency);
     path.switch_hops = std::max(path.switch_hops, leave->switches + reach.switches + enter->switches);
@@ -206,16 +238,17 @@ struct Router::Impl {
   // The pairs of NICs that a path between nodes is spread over, evenly.
   template <class Use>
   void for_each_way(const Ends& ends, Use use) const {
-    const std::vector<std::uint32_t>& own_a = fabric.host.nics_of_gpu[ends.gpu_a];
-    const std::vector<std::uint32_t>& own_b = fabric.host.nics_of_gpu[ends.gpu_b];
+    const NetworkPart& part = fabric.networks[ends.network];
+    const std::vector<std::uint32_t>& own_a = part.nics_of_gpu[ends.gpu_a];
+    const std::vector<std::uint32_t>& own_b = part.nics_of_gpu[ends.gpu_b];
     const std::size_t ways = std::max(own_a.size(), own_b.size());
     for (std::size_t w = 0; w < ways; ++w) {
       std::uint32_t nic_a = own_a[w % own_a.size()];
       const std::uint32_t nic_b = own_b[w % own_b.size()];
       const double weight = 1.0 / static_cast<double>(ways);
-      if (!joined(port(ends.node_a, nic_a), port(ends.node_b, nic_b))) {
+      if (!joined(ends.network, port(ends.node_a, nic_a), port(ends.node_b, nic_b))) {
         // Rails that no spine joins: change rails inside the sending host. Cables from card to card: all that there are.
-        if (!joined(port(ends.node_a, nic_b), port(ends.node_b, nic_b))) {
+        if (!joined(ends.network, port(ends.node_a, nic_b), port(ends.node_b, nic_b))) {
           for_each_cable(ends, weight, use);
           continue;
         }
@@ -228,9 +261,10 @@ struct Router::Impl {
   template <class Use>
   void for_each_cable(const Ends& ends, double weight, Use use) const {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
-    for (std::uint32_t i = 0; i < nics; ++i)
-      for (std::uint32_t j = 0; j < nics; ++j)
-        if (joined(port(ends.node_a, i), port(ends.node_b, j))) pairs.emplace_back(i, j);
+    const NetworkPart& part = fabric.networks[ends.network];
+    for (std::uint32_t i = part.first_nic; i < part.first_nic + part.nics; ++i)
+      for (std::uint32_t j = part.first_nic; j < part.first_nic + part.nics; ++j)
+        if (joined(ends.network, port(ends.node_a, i), port(ends.node_b, j))) pairs.emplace_back(i, j);
     SIM_CHECK(!pairs.empty(), ends.node_a, ends.node_b);
     for (const auto& [i, j] : pairs) use(i, j, weight / static_cast<double>(pairs.size()));
   }
@@ -263,9 +297,9 @@ struct Router::Impl {
     append(path, *leg, ends.node_a * fabric.host.bundles, 1.0);
   }
 
-  [[nodiscard]] Ends ends(std::uint32_t from, std::uint32_t to) const {
+  [[nodiscard]] Ends ends(std::uint32_t from, std::uint32_t to, Axis axis) const {
     SIM_CHECK(from < fabric.gpus.size() && to < fabric.gpus.size(), from, to, fabric.gpus.size());
-    return {from / gpus, from % gpus, to / gpus, to % gpus};
+    return {from / gpus, from % gpus, to / gpus, to % gpus, choose(from / gpus, to / gpus, axis)};
   }
 };
 
@@ -273,9 +307,9 @@ Router::Router(const Fabric& fabric) : impl_{std::make_unique<Impl>(fabric)} {}
 Router::~Router() = default;
 Router::Router(Router&&) noexcept = default;
 
-void Router::path(std::uint32_t from_gpu, std::uint32_t to_gpu, Path& path) const {
+void Router::path(std::uint32_t from_gpu, std::uint32_t to_gpu, Path& path, Axis axis) const {
   const Impl& impl = *impl_;
-  const Impl::Ends ends = impl.ends(from_gpu, to_gpu);
+  const Impl::Ends ends = impl.ends(from_gpu, to_gpu, axis);
   path.kind = PathKind::kSelf;
   path.shares.clear();
   path.latency = {};
@@ -289,15 +323,19 @@ void Router::path(std::uint32_t from_gpu, std::uint32_t to_gpu, Path& path) cons
   finish(path);
 }
 
-Path Router::path(std::uint32_t from_gpu, std::uint32_t to_gpu) const {
+Path Router::path(std::uint32_t from_gpu, std::uint32_t to_gpu, Axis axis) const {
   Path result;
-  path(from_gpu, to_gpu, result);
+  path(from_gpu, to_gpu, result, axis);
   return result;
 }
 
-Router::Crossing Router::crossing(std::uint32_t from_gpu, std::uint32_t to_gpu) const {
+std::uint32_t Router::network_between(std::uint32_t from_gpu, std::uint32_t to_gpu, Axis axis) const {
+  return impl_->ends(from_gpu, to_gpu, axis).network;
+}
+
+Router::Crossing Router::crossing(std::uint32_t from_gpu, std::uint32_t to_gpu, Axis axis) const {
   const Impl& impl = *impl_;
-  const Impl::Ends ends = impl.ends(from_gpu, to_gpu);
+  const Impl::Ends ends = impl.ends(from_gpu, to_gpu, axis);
   Path hosts;
   Crossing crossing;
   if (!impl.need_network(ends)) impl.inside(hosts, ends);
@@ -314,11 +352,12 @@ Router::Crossing Router::crossing(std::uint32_t from_gpu, std::uint32_t to_gpu) 
 
 Path Router::path_through_nic(std::uint32_t from_gpu, std::uint32_t to_gpu, std::uint32_t nic_index) const {
   const Impl& impl = *impl_;
-  const Impl::Ends ends = impl.ends(from_gpu, to_gpu);
+  Impl::Ends ends = impl.ends(from_gpu, to_gpu, std::nullopt);
+  ends.network = 0;
   if (!impl.need_network(ends)) return path(from_gpu, to_gpu);
-  const std::uint32_t nic = nic_index % impl.nics;
+  const std::uint32_t nic = nic_index % impl.fabric.networks.front().nics;
   Path path{.kind = PathKind::kNetwork, .shares = {}, .latency = {}, .switch_hops = 0};
-  if (impl.joined(impl.port(ends.node_a, nic), impl.port(ends.node_b, nic))) {
+  if (impl.joined(0, impl.port(ends.node_a, nic), impl.port(ends.node_b, nic))) {
     impl.way(path, ends, nic, nic, 1.0);
   } else {
     impl.for_each_cable(ends, 1.0, [&](std::uint32_t nic_a, std::uint32_t nic_b, double weight) { impl.way(path, ends, nic_a, nic_b, weight); });

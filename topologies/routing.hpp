@@ -1,6 +1,7 @@
 // topologies/routing.hpp — paths between GPUs under ideal (evenly spread, equal-cost) routing.
 // Model    the shortest path by links between way-points (GPU, host memory where data bounce, NIC); a
-//          share splits evenly over all links on shortest paths
+//          share splits evenly over all links on shortest paths. Of several networks a path takes one: the
+//          preferred (side_networks.hpp) for its traffic that joins both nodes
 // Ignores  congestion, hash collisions, PCIe lanes narrower than x16, cable length
 // Tests    unit/topology_routing_test (by hand), property/topology_property_test (graph search as oracle)
 // Hashing, pinning and adaptive routing are separate policies over the same graph (next_hops.hpp); crossing()
@@ -31,8 +32,11 @@ class Router {
   // number do not meet use the cables that there are.
   // Requires: a network when the GPUs are on different nodes and domains.
   // Cost: O(hops), about a microsecond; nothing is cached or mutated, so threads may share a router.
-  [[nodiscard]] Path path(std::uint32_t from_gpu, std::uint32_t to_gpu) const;
-  void path(std::uint32_t from_gpu, std::uint32_t to_gpu, Path& into) const;  // the same, memory reused
+  // `axis`: whose traffic it is, which decides where there are several networks.
+  using Axis = std::optional<scenario::TrafficAxis>;
+  [[nodiscard]] Path path(std::uint32_t from_gpu, std::uint32_t to_gpu, Axis axis = std::nullopt) const;
+  void path(std::uint32_t from_gpu, std::uint32_t to_gpu, Path& into, Axis axis = std::nullopt) const;  // the same, memory reused
+  // On the cluster's own network.
   [[nodiscard]] Path path_through_nic(std::uint32_t from_gpu, std::uint32_t to_gpu, std::uint32_t nic_index) const;
   // The same path with its network part left open: what lies inside the hosts, and which ports the ways join.
   struct Crossing {
@@ -44,8 +48,10 @@ class Router {
     std::vector<Path::Share> inside;  // sorted by bundle
     std::vector<Way> ways;            // none inside a node or NVLink domain
   };
-  [[nodiscard]] Crossing crossing(std::uint32_t from_gpu, std::uint32_t to_gpu) const;
-  // NICs per node.
+  [[nodiscard]] Crossing crossing(std::uint32_t from_gpu, std::uint32_t to_gpu, Axis axis = std::nullopt) const;
+  // Index into Fabric::networks. Requires: GPUs that no NVLink domain or node joins.
+  [[nodiscard]] std::uint32_t network_between(std::uint32_t from_gpu, std::uint32_t to_gpu, Axis axis) const;
+  // NICs per node, of all networks.
   [[nodiscard]] std::uint32_t nics_per_node() const;
 
  private:

@@ -124,6 +124,7 @@ void add_collective_options(OptionList& options) {
       ("volumes", po::value<std::string>()->value_name("FILE"), "alltoall of unequal parts: a line of numbers by receiver, a column by sender, or a matrix of bytes")
       ("zipf", po::value<std::string>()->value_name("S"), "alltoall whose receiver k gets a share proportional to (k+1)^-S")
       ("profile", po::value<std::string>()->value_name("FILE"), "calibration profile instead of the GPU's own, as `stepcast calibrate` writes it")
+      ("axis", po::value<std::string>()->value_name("NAME"), "as whose traffic it travels where there are several networks: tp, cp, ep, dp (default) or pp")
       ("explain", "end rows with the algorithm and protocol chosen");
 }
 
@@ -135,6 +136,11 @@ Status run_collective(const Invocation& invocation, Session& session) {
     throw UserError(Diagnostic{.path = "stepcast network", .problem = "no cluster", .expected = "a scenario, or a file with only a cluster: section"});
   }
   scenario::Loaded loaded = load_cluster(invocation.operands[0], invocation.list("set"));
+  if (const auto axis = invocation.text("axis")) {
+    const std::map<std::string, plan::Purpose> axes{{"tp", plan::Purpose::kTensor}, {"cp", plan::Purpose::kContext}, {"ep", plan::Purpose::kExpert},
+                                                    {"dp", plan::Purpose::kData}, {"pp", plan::Purpose::kPipeline}};
+    job.purpose = word("--axis", *axis, axes);
+  }
   choose(invocation, loaded.scenario.communication);
   if (const auto profile = invocation.text("profile")) loaded.scenario.profile = *profile;
   const CollectiveMachine cluster{load_shelf(session.data), loaded};

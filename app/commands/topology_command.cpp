@@ -1,4 +1,6 @@
 // `stepcast topology`: the fabric of a scenario's cluster, or of a file that has only a cluster.
+#include <span>
+
 #include <fmt/format.h>
 
 #include "app/cluster_file.hpp"
@@ -35,9 +37,12 @@ std::string report(const topology::Fabric& fabric, const topology::Router& route
   if (routing_given(scenario.cluster)) text += fmt::format("routing {}\n", routing_text(scenario.cluster));
   text += '\n';
   text += topology::inventory_text(topology::take_inventory(fabric));
-  if (const auto cut = topology::bisection(fabric)) {
-    text += fmt::format("\nbisection: {} from the first {} nodes to the rest, {:.0f} % of what their NICs could send\n",
-                        human_bit_rate(cut->capacity), cut->first_half, 100 * cut->fraction());
+  for (const topology::NetworkPart& part : fabric.networks) {
+    const auto cut = topology::bisection(fabric, part);
+    if (!cut) continue;
+    text += fmt::format("\nbisection{}: {} from {} first {} nodes to the rest, {:.0f} % of what their NICs could send\n",
+                        part.name.empty() ? "" : " of " + part.name, human_bit_rate(cut->capacity), part.name.empty() ? "the" : "its",
+                        cut->first_half, 100 * cut->fraction());
     if (cut->first_half % fabric.nodes_per_domain != 0) text += "  (the network alone: NVLink joins the two halves besides)\n";
   }
   for (const topology::PathExample& example : topology::example_paths(fabric, router)) {
@@ -78,6 +83,11 @@ nlohmann::ordered_json to_json(const topology::Fabric& fabric, const topology::R
   const auto cut = topology::bisection(fabric);
   json["bisection_bytes_per_s"] = cut ? nlohmann::ordered_json(cut->capacity.si()) : nlohmann::ordered_json(nullptr);
   json["bisection_fraction"] = cut ? nlohmann::ordered_json(cut->fraction()) : nlohmann::ordered_json(nullptr);
+  for (const topology::NetworkPart& part : std::span{fabric.networks}.subspan(1)) {
+    const auto beside = topology::bisection(fabric, part);
+    json["networks"].push_back({{"name", part.name}, {"nodes", part.nodes.size()}, {"nics_per_node", part.nics}, {"switches", part.switches},
+                                {"bisection_bytes_per_s", beside ? nlohmann::ordered_json(beside->capacity.si()) : nlohmann::ordered_json(nullptr)}});
+  }
   for (const topology::PathExample& example : topology::example_paths(fabric, router)) {
     json["paths"].push_back(path_json(fabric, example));
   }

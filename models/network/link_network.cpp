@@ -56,7 +56,7 @@ void LinkNetwork::insert(const Flow& flow) {
 }
 
 void LinkNetwork::count_sources(const Route& route, std::int64_t sign) {
-  if (congestion_.ideal()) return;
+  if (is_ideal()) return;
   for (std::size_t u = 0; u < route.sources.size(); ++u) {
     if (route.sources[u] == 0) continue;
     sources_[route.uses[u].link.index()] += sign * route.sources[u];
@@ -66,7 +66,9 @@ void LinkNetwork::count_sources(const Route& route, std::int64_t sign) {
 
 void LinkNetwork::congest() {
   for (const flow::LinkIndex link : recount_) {
-    solver_.set_capacity(link, intact_[link.index()] * congestion_.eta(static_cast<double>(sources_[link.index()]) / kSource));
+    const auto other = other_congestion_.find(link.value());
+    const Congestion& congestion = other == other_congestion_.end() ? congestion_ : other->second;
+    solver_.set_capacity(link, intact_[link.index()] * congestion.eta(static_cast<double>(sources_[link.index()]) / kSource));
   }
   recount_.clear();
 }
@@ -105,7 +107,7 @@ void LinkNetwork::move_route(RouteId id, std::vector<flow::Use> uses, std::vecto
 void LinkNetwork::set_capacity(flow::LinkIndex link, double bytes_per_s) {
   intact_[link.index()] = bytes_per_s;
   solver_.set_capacity(link, bytes_per_s);
-  if (!congestion_.ideal()) recount_.push_back(link);
+  if (!is_ideal()) recount_.push_back(link);
   mark_dirty();
 }
 

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "models/network/congestion.hpp"
@@ -40,6 +41,8 @@ class LinkNetwork final : public engine::EventTarget {
   // Capacities in B/s, all positive; link i of the solver is index i.
   LinkNetwork(engine::Engine& engine, FlowListener& listener, std::span<const double> capacities, const Congestion& congestion = {});
 
+  // A link of another network, whose congestion control is another. Before any flow starts.
+  void congest_as(flow::LinkIndex link, const Congestion& congestion) { other_congestion_.insert_or_assign(link.value(), congestion); }
   // One more, after those there are.
   flow::LinkIndex add_link(double capacity);
   // `sources`, by use: how many sources a flow of the route brings to the link; where it ends: none.
@@ -104,7 +107,10 @@ class LinkNetwork final : public engine::EventTarget {
   std::vector<double> carried_before_;  // [B] by link, by routes before they moved; empty until one does
   std::vector<std::pair<flow::LinkIndex, std::vector<Sample>>> watched_;
   bool dirty_ = false;
+  [[nodiscard]] bool is_ideal() const { return congestion_.ideal() && other_congestion_.empty(); }
+
   Congestion congestion_;
+  std::unordered_map<std::uint32_t, Congestion> other_congestion_;  // by link where it is not congestion_: lookup only
   std::vector<double> intact_;            // [B/s] by link: capacity for one source
   std::vector<std::int64_t> sources_;     // by link, under way, in units of kSource
   std::vector<flow::LinkIndex> recount_;  // links whose sources have changed since the last solve

@@ -24,6 +24,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "models/network/congestion.hpp"
 #include "sim/base/units.hpp"
@@ -65,6 +66,12 @@ struct TransportCost {
 struct TransportCosts {
   TransportCost network;        // between hosts
   TransportCost shared_memory;  // between GPUs of a host that cannot reach each other
+  std::vector<TransportCost> side_networks{};  // between hosts, of further networks beside the first
+
+  // 0: the first.
+  [[nodiscard]] const TransportCost& of(std::uint32_t network_index) const {
+    return network_index == 0 || network_index > side_networks.size() ? network : side_networks[network_index - 1];
+  }
 };
 
 }  // namespace stepcast::network

@@ -13,8 +13,11 @@ const collective::IdleRate& CallTable::idle(std::uint32_t communicator, const Wa
   collective::IdleRate& rate = rates_[{communicator, way.volumes}][static_cast<std::size_t>(way.algorithm)];
   if (rate.whole <= 0.0) {
     const std::vector<collective::Edge> edges = groups_.edges(communicator, way);
-    rate = idle_rate(edges, machine_.fabric, way.algorithm, owner_of_collective(communicator, way.algorithm), uses_, paths_);
-    const ThreadUse threads = thread_use(edges, way.algorithm, machine_.fabric, machine_.transports);
+    rate = idle_rate(edges, machine_.fabric, way.algorithm, owner_of_collective(groups_, communicator, way.algorithm), uses_, paths_);
+    const Communicator& group = groups_.communicator(communicator);
+    if (!machine_.transports.of(group.network).sockets) return rate;
+    const ThreadUse threads =
+        thread_use(on_network(edges, machine_, group), way.algorithm, machine_.fabric, machine_.transports, group.network);
     if (threads.coefficient > 0.0) {
       rate.whole = std::min(rate.whole, threads.rate / threads.coefficient);
       rate.network = std::min(rate.network, threads.rate / threads.coefficient);
@@ -29,12 +32,13 @@ const Call& CallTable::call(std::uint32_t communicator, std::uint32_t site_index
   if (!is_new) return call;
   const CollectiveSite& site = compiled_.sites[site_index];
   const collective::Layout& layout = groups_.communicator(communicator).layout;
+  const collective::Parameters parameters = machine_.collectives_on(groups_.communicator(communicator).network);
   for (const collective::Algorithm algorithm :
-       collective::candidates(site.kind, layout, machine_.collectives, machine_.forced.algorithm)) {
+       collective::candidates(site.kind, layout, parameters, machine_.forced.algorithm)) {
     idle(communicator, {algorithm, site.volumes});
   }
   const collective::IdleRates& rates = rates_[{communicator, site.volumes}];
-  call.choice = collective::choose(site.kind, site.bytes, layout, rates, machine_.forced, machine_.collectives);
+  call.choice = collective::choose(site.kind, site.bytes, layout, rates, machine_.forced, parameters);
   call.way = {call.choice.algorithm, site.volumes};
   double rate = rates[static_cast<std::size_t>(call.choice.algorithm)].whole;
   if (call.choice.rate_cap) rate = std::min(rate, *call.choice.rate_cap);

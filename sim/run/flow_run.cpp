@@ -1,5 +1,6 @@
 #include "sim/run/flow_run.hpp"
 
+#include <numeric>
 #include <optional>
 
 #include "models/network/link_network.hpp"
@@ -23,10 +24,13 @@ class FlowRun final : public engine::EventTarget, public network::FlowListener {
  public:
   FlowRun(const topology::Router& router, LinkPaths& paths, std::span<const FlowSpec> flows, const network::TransportCosts& transports)
       : paths_{paths}, flows_{flows}, builder_{router, paths}, network_{engine_, *this, capacities_of(paths), transports.network.congestion}, under_way_(flows.size()) {
+    std::vector<std::uint32_t> slots(paths.slots().size());
+    std::iota(slots.begin(), slots.end(), 0U);
+    set_congestion(network_, paths.fabric(), paths.slots(), slots, transports);
     result_.end.resize(flows.size());
     for (std::uint32_t f = 0; f < flows.size(); ++f) {
       const collective::Edge edge{flows[f].from, flows[f].to, 1.0};
-      const MessageCost cost{paths.fabric(), router, transports, {&edge, 1}};
+      const MessageCost cost{paths.fabric(), router, transports, {&edge, 1}, flows[f].axis};
       caps_.push_back(cost.rate_cap());
       engine_.at(TimePoint::at(flows[f].start + cost.latency(flows[f].bytes)), engine::Phase::kDispatch, *this, kBegin, f);
     }
@@ -75,7 +79,7 @@ class FlowRun final : public engine::EventTarget, public network::FlowListener {
     const auto message = paths_.rules().message.count();
     const auto messages = static_cast<std::uint64_t>((flows_[f].bytes.count() + message - 1) / message);
     Links links;
-    for (const BundleUse& use : builder_.build({&edge, 1}, TrafficOwner{f}, messages)) {
+    for (const BundleUse& use : builder_.build({&edge, 1}, TrafficOwner{f, flows_[f].axis}, messages)) {
       links.uses.push_back({flow::LinkIndex{use.bundle}, use.coefficient});
       links.sources.push_back(use.sources);
     }

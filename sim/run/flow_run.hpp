@@ -25,6 +25,7 @@ struct FlowSpec {
   std::uint32_t to = 0;    // another one
   Bytes bytes;             // > 0
   Duration start;
+  topology::Router::Axis axis = std::nullopt;  // as whose traffic it travels
 };
 
 struct FlowRunResult {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <variant>
 
 namespace stepcast::run {
 namespace {
@@ -21,7 +23,59 @@ bool takes_part(const plan::Group& group, const plan::PerAxis& coordinates) {
                                            coordinates[plan::Axis::kPipeline]) != group.stages.end();
 }
 
+// The network that joins all hosts of the group, or the first where they need several.
+std::uint32_t network_of(const std::vector<RankId>& members, const Machine& machine, scenario::TrafficAxis axis) {
+  if (machine.fabric.networks.size() < 2) return 0;
+  std::optional<std::uint32_t> network;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const std::uint32_t from = members[i].value();
+    const std::uint32_t to = members[(i + 1) % members.size()].value();
+    if (machine.fabric.domain_of(from) == machine.fabric.domain_of(to)) continue;
+    const std::uint32_t pair = machine.router.network_between(from, to, axis);
+    if (network && *network != pair) return 0;
+    network = pair;
+  }
+  return network.value_or(0);
+}
+
+scenario::TrafficAxis axis_of(plan::Purpose purpose) {
+  switch (purpose) {
+    case plan::Purpose::kTensor: return scenario::TrafficAxis::kTensor;
+    case plan::Purpose::kPipeline: return scenario::TrafficAxis::kPipeline;
+    case plan::Purpose::kData: return scenario::TrafficAxis::kData;
+    case plan::Purpose::kExpert: return scenario::TrafficAxis::kExpert;
+    case plan::Purpose::kContext: return scenario::TrafficAxis::kContext;
+    case plan::Purpose::kOffload: return scenario::TrafficAxis::kData;
+  }
+  return scenario::TrafficAxis::kData;
+}
+
 }  // namespace
+
+std::vector<scenario::TrafficAxis> axes_of_groups(const plan::Plan& plan) {
+  std::vector<std::optional<scenario::TrafficAxis>> found(plan.groups.size());
+  for (const plan::Program& program : plan.programs) {
+    for (const plan::Instruction& instruction : program.instructions) {
+      const auto* collective = std::get_if<plan::Collective>(&instruction.body);
+      if (collective == nullptr) continue;
+      std::optional<scenario::TrafficAxis>& axis = found[collective->group.index()];
+      if (!axis) axis = axis_of(collective->purpose);
+    }
+  }
+  std::vector<scenario::TrafficAxis> axes;
+  for (const auto& axis : found) axes.push_back(axis.value_or(scenario::TrafficAxis::kData));
+  return axes;
+}
+
+std::vector<collective::Edge> on_network(std::vector<collective::Edge> edges, const Machine& machine, const Communicator& communicator) {
+  if (machine.fabric.networks.size() > 1) {
+    std::erase_if(edges, [&](const collective::Edge& edge) {
+      return machine.fabric.domain_of(edge.from) != machine.fabric.domain_of(edge.to) &&
+             machine.router.network_between(edge.from, edge.to, communicator.axis) != communicator.network;
+    });
+  }
+  return edges;
+}
 
 bool hosts_have_nvlink(const Machine& machine) {
   if (machine.fabric.gpus_per_domain() < 2) return true;  // nothing inside the host to talk to
@@ -56,6 +110,7 @@ GroupTable::GroupTable(const plan::Plan& plan, const Machine& machine)
   const auto world = static_cast<std::uint32_t>(plan.world_size());
   const bool nvlink = relays_;
   const bool nvswitch = hosts_have_nvswitch(machine.fabric);
+  const std::vector<scenario::TrafficAxis> axes = axes_of_groups(plan);
   index_of_.assign(plan.groups.size(), std::vector<std::uint32_t>(world, kNone));
   for (std::uint32_t g = 0; g < plan.groups.size(); ++g) {
     const plan::GroupId group{g};
@@ -68,6 +123,8 @@ GroupTable::GroupTable(const plan::Plan& plan, const Machine& machine)
                              .hosts = count_hosts(communicator.members, machine.fabric),
                              .nvlink = nvlink,
                              .nvswitch = nvswitch};
+      communicator.axis = axes[g];
+      communicator.network = network_of(communicator.members, machine, communicator.axis);
       for (const RankId member : communicator.members) {
         index_of_[g][member.index()] = static_cast<std::uint32_t>(communicators_.size());
       }

@@ -19,6 +19,8 @@ struct Communicator {
   std::int32_t stage = 0;        // pipeline stage of its first member
   std::vector<RankId> members;   // coordinate order
   collective::Layout layout;
+  scenario::TrafficAxis axis = scenario::TrafficAxis::kData;  // whose traffic it is
+  std::uint32_t network = 0;     // of Fabric::networks that joins its hosts; several: the cluster's own
 };
 
 // How a call is made: what its edges depend on.
@@ -27,6 +29,12 @@ struct Way {
   std::optional<plan::VolumesId> volumes{};
   friend auto operator<=>(const Way&, const Way&) = default;
 };
+
+// Whose traffic a group's is: by the purpose of its first collective in the programs; of a group without any, data's.
+std::vector<scenario::TrafficAxis> axes_of_groups(const plan::Plan& plan);
+
+// Without those that cross another network than the communicator's.
+std::vector<collective::Edge> on_network(std::vector<collective::Edge> edges, const Machine& machine, const Communicator& communicator);
 
 // Between the GPUs of a host: NVLink at all, and a switch that all of them share.
 bool hosts_have_nvlink(const Machine& machine);

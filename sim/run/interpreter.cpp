@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace stepcast::run {
@@ -14,13 +15,17 @@ constexpr std::uint64_t kMessageTag = std::uint64_t{1} << 32;
 
 constexpr std::uint64_t pair_key(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a} << 32 | b; }
 
+// Slots by link of the solver.
+std::vector<std::uint32_t> link_slots(const LinkPaths& paths, const FoldedLinks* folded) {
+  if (folded != nullptr) return folded->bundle;
+  std::vector<std::uint32_t> slots(paths.slots().size());
+  std::iota(slots.begin(), slots.end(), 0U);
+  return slots;
+}
+
 std::vector<double> link_capacities(const LinkPaths& paths, const FoldedLinks* folded) {
   std::vector<double> capacities;
-  if (folded != nullptr) {
-    for (const std::uint32_t slot : folded->bundle) capacities.push_back(paths.capacity(slot));
-  } else {
-    for (std::uint32_t slot = 0; slot < paths.slots().size(); ++slot) capacities.push_back(paths.capacity(slot));
-  }
+  for (const std::uint32_t slot : link_slots(paths, folded)) capacities.push_back(paths.capacity(slot));
   return capacities;
 }
 
@@ -44,6 +49,7 @@ Interpreter::Interpreter(const plan::Plan& plan, const Machine& machine, const C
       expected_(groups.size(), 0),
       open_meetings_(groups.size()),
       fabric_links_{folded != nullptr ? folded->bundle.size() : paths.slots().size()} {
+  if (machine.fabric.networks.size() > 1) set_congestion(network_, machine.fabric, paths.slots(), link_slots(paths, folded), machine.transports);
   if (folded_ != nullptr) {
     for (std::int32_t stage = 0; stage < plan_.degrees[plan::Axis::kPipeline]; ++stage) {
       plan::PerAxis coordinates{0};
@@ -258,7 +264,7 @@ network::RouteId Interpreter::collective_route(std::uint32_t communicator, const
     if (folded_ != nullptr) {
       const Communicator& c = groups_.communicator(communicator);
       Links links = to_links(folded_->uses.at({.group = c.group, .way = way, .stage = c.stage}));
-      if (machine_.transports.network.sockets) add_threads(links.uses, communicator, way.algorithm, groups_.edges(communicator, way));
+      if (machine_.transports.of(c.network).sockets) add_threads(links.uses, communicator, way.algorithm, groups_.edges(communicator, way));
       it->second = network_.add_route(std::move(links.uses), std::move(links.sources));
     } else {
       it->second = lay_route({.communicator = communicator, .way = way});
@@ -274,7 +280,8 @@ std::uint32_t Interpreter::channel_between(RankId from, RankId to) {
                                                        static_cast<std::uint32_t>(channels_.size()));
   if (is_new) {
     channels_.push_back({.route = message_route(from, to),
-                         .cost = MessageCost{machine_.fabric, machine_.router, machine_.transports, groups_.message_edges(from, to)}});
+                         .cost = MessageCost{machine_.fabric, machine_.router, machine_.transports, groups_.message_edges(from, to),
+                                             scenario::TrafficAxis::kPipeline}});
   }
   return it->second;
 }
@@ -309,7 +316,7 @@ Interpreter::Links Interpreter::links_of(RouteOwner& owner) {
     traffic = owner_of_messages(groups_, plan_.coordinates(from)[plan::Axis::kPipeline], plan_.coordinates(to)[plan::Axis::kPipeline]);
   } else {
     edges = groups_.edges(owner.communicator, owner.way);
-    traffic = owner_of_collective(owner.communicator, owner.way.algorithm);
+    traffic = owner_of_collective(groups_, owner.communicator, owner.way.algorithm);
   }
   owner.largest_share = 0.0;
   for (const collective::Edge& edge : edges) owner.largest_share = std::max(owner.largest_share, edge.share);
@@ -338,7 +345,9 @@ Interpreter::Links Interpreter::to_links(std::span<const BundleUse> uses) {
 // A communicator's progress threads are one link of its own, which all its collectives share.
 void Interpreter::add_threads(std::vector<flow::Use>& uses, std::uint32_t communicator, collective::Algorithm algorithm,
                               std::span<const collective::Edge> edges) {
-  const ThreadUse threads = thread_use(edges, algorithm, machine_.fabric, machine_.transports);
+  const Communicator& group = groups_.communicator(communicator);
+  if (!machine_.transports.of(group.network).sockets) return;
+  const ThreadUse threads = thread_use(on_network({edges.begin(), edges.end()}, machine_, group), algorithm, machine_.fabric, machine_.transports, group.network);
   if (threads.coefficient == 0.0) return;
   const auto known = thread_links_.find(communicator);
   const flow::LinkIndex link = known != thread_links_.end() ? known->second : network_.add_link(threads.rate);

@@ -42,7 +42,7 @@ LinkPaths::LinkPaths(const topology::Fabric& fabric, const PathRules& rules)
                      .offset = tier * rules.tier_offset});
   }
   std::vector<std::uint32_t> below(fabric.leaves.size(), 0);
-  for (const topology::Port& port : fabric.ports) position_.push_back(below[port.leaf]++);
+  for (const topology::Port& port : fabric.ports) position_.push_back(port.attached ? below[port.leaf]++ : 0);
   std::vector<std::uint32_t> in_group(fabric.groups.size(), 0);
   for (const topology::Leaf& leaf : fabric.leaves) leaf_position_.push_back(in_group[leaf.group]++);
   std::vector<std::uint32_t> slots;

@@ -2,6 +2,8 @@
 // constants. References only; everything named here outlives the simulation.
 #pragma once
 
+#include <vector>
+
 #include "models/collective/cost.hpp"
 #include "models/gpu/gpu_model.hpp"
 #include "models/network/transport_cost.hpp"
@@ -16,13 +18,20 @@ struct Machine {
   const topology::Fabric& fabric;
   const topology::Router& router;
   const gpu::GpuModel& gpu;             // every worker's
-  collective::Parameters collectives;
+  collective::Parameters collectives;   // between hosts: of the cluster's own network
   collective::Forced forced;            // algorithm and protocol that the user chose
   Bytes communicator_bytes;             // NCCL buffers on each GPU
   // Host time to issue a collective, a send or a receive.
   Duration communication_launch;
   PathRules paths;                      // how flows get their links, and what fails when
   network::TransportCosts transports{};  // what messages and sockets cost
+  std::vector<collective::NetworkParameters> side_networks{};  // of Fabric::networks after the first
+
+  [[nodiscard]] collective::Parameters collectives_on(std::uint32_t network) const {
+    collective::Parameters parameters = collectives;
+    if (network > 0 && network <= side_networks.size()) parameters.network = side_networks[network - 1];
+    return parameters;
+  }
 };
 
 }  // namespace stepcast::run

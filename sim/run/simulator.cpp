@@ -39,14 +39,16 @@ std::vector<LinkLoad> busiest_links(const Interpreter& interpreter, const topolo
 
 // Core time that the busiest CPU socket spends on network traffic.
 Duration socket_time(const Interpreter& interpreter, const Machine& machine, const topology::LinkSlots& slots) {
-  const std::optional<network::Sockets>& sockets = machine.transports.network.sockets;
-  if (!sockets) return {};
+  std::optional<double> core_rate;  // networks share the cores, which move as much for each
+  for (std::uint32_t n = 0; n < machine.fabric.networks.size(); ++n)
+    if (const auto& sockets = machine.transports.of(n).sockets) core_rate = sockets->core_rate;
+  if (!core_rate) return {};
   const std::vector<double> carried = interpreter.carried_by_link();
   double most = 0.0;
   for (std::size_t link = 0; link < interpreter.link_count(); ++link) {
     if (slots.kinds(interpreter.slot_of_link(link)).second == topology::DeviceKind::kCpu) most = std::max(most, carried[link]);
   }
-  return Duration::from_seconds(most / sockets->core_rate);
+  return Duration::from_seconds(most / *core_rate);
 }
 
 std::uint64_t fingerprint(const Result& result) {

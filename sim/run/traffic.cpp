@@ -48,12 +48,19 @@ struct Member {
   std::vector<BundleUse> uses;
 };
 
+// Somewhere more sources leave less of a link.
+bool counts_sources(const Machine& machine) {
+  bool counts = !machine.transports.network.congestion.ideal();
+  for (const network::TransportCost& cost : machine.transports.side_networks) counts = counts || !cost.congestion.ideal();
+  return counts;
+}
+
 class Folder {
  public:
   Folder(const plan::Plan& plan, const Machine& machine, const CompiledPlan& compiled, const GroupTable& groups,
          CallTable& calls, LinkPaths& paths)
       : plan_{plan}, compiled_{compiled}, groups_{groups}, calls_{calls}, paths_{paths},
-        counts_sources_{!machine.transports.network.congestion.ideal()}, builder_{machine.router, paths} {}
+        counts_sources_{counts_sources(machine)}, fabric_{machine.fabric}, builder_{machine.router, paths} {}
 
   FoldAttempt run() {
     collect_collectives();
@@ -96,7 +103,7 @@ class Folder {
       }
       for (const Way& way : loading) {
         add_member({.group = communicator.group, .way = way, .stage = communicator.stage}, calls.value(),
-                   groups_.edges(index, way), owner_of_collective(index, way.algorithm),
+                   groups_.edges(index, way), owner_of_collective(groups_, index, way.algorithm),
                    sources_at_once(way.algorithm, communicator.members.size()));
       }
     }
@@ -159,11 +166,18 @@ class Folder {
         key.add(quantised(loads_[end].coefficient));
         if (counts_sources_) key.add(quantised(loads_[end].sources));
       }
+      // Congestion control of its network.
+      if (counts_sources_ && fabric_.networks.size() > 1) key.add(std::uint64_t{network_of(bundle)});
       const auto [it, is_new] = link_of_key.try_emplace(key.value(), static_cast<std::uint32_t>(link_loads_.size()));
       if (is_new) link_loads_.push_back({begin, end});
       link_of_bundle_[bundle] = it->second;
       begin = end;
     }
+  }
+
+  std::uint32_t network_of(std::uint32_t slot) const {
+    const topology::Link& link = paths_.slots().link(slot);
+    return link.kind == topology::LinkKind::kNetwork ? fabric_.network_of(link) : 0;
   }
 
   std::optional<std::string> find_difference() const {
@@ -215,6 +229,7 @@ class Folder {
   CallTable& calls_;
   LinkPaths& paths_;
   bool counts_sources_;
+  const topology::Fabric& fabric_;
   UseBuilder builder_;
   std::map<FlowClass, std::uint32_t> class_index_;
   std::vector<FlowClass> classes_;
@@ -226,13 +241,13 @@ class Folder {
 
 }  // namespace
 
-TrafficOwner owner_of_collective(std::uint32_t communicator, collective::Algorithm algorithm) {
-  return {std::uint64_t{communicator} * 4 + static_cast<std::uint64_t>(algorithm)};
+TrafficOwner owner_of_collective(const GroupTable& groups, std::uint32_t communicator, collective::Algorithm algorithm) {
+  return {std::uint64_t{communicator} * 4 + static_cast<std::uint64_t>(algorithm), groups.communicator(communicator).axis};
 }
 
 TrafficOwner owner_of_messages(const GroupTable& groups, std::int32_t from_stage, std::int32_t to_stage) {
   constexpr std::uint64_t kStages = 4096;
-  return {(groups.size() + static_cast<std::uint64_t>(from_stage) * kStages + static_cast<std::uint64_t>(to_stage)) * 4 + 3};
+  return {(groups.size() + static_cast<std::uint64_t>(from_stage) * kStages + static_cast<std::uint64_t>(to_stage)) * 4 + 3, scenario::TrafficAxis::kPipeline};
 }
 
 UseBuilder::UseBuilder(const topology::Router& router, LinkPaths& paths)
@@ -248,7 +263,7 @@ void UseBuilder::add(std::uint32_t slot, double load, double sources) {
 }
 
 void UseBuilder::add_by_link(const collective::Edge& edge, TrafficOwner owner, std::uint64_t messages, double at_once) {
-  const topology::Router::Crossing crossing = router_.crossing(edge.from, edge.to);
+  const topology::Router::Crossing crossing = router_.crossing(edge.from, edge.to, owner.axis);
   for (const topology::Path::Share& share : crossing.inside) add(share.bundle, edge.share * share.share, 0.0);
   for (const topology::Router::Crossing::Way& way : crossing.ways) {
     const Connection connection{.from_port = way.from_port,
@@ -275,7 +290,7 @@ std::vector<BundleUse> UseBuilder::build(std::span<const collective::Edge> edges
       add_by_link(edge, owner, messages, at_once);
       continue;
     }
-    router_.path(edge.from, edge.to, path_);
+    router_.path(edge.from, edge.to, path_, owner.axis);
     for (const topology::Path::Share& share : path_.shares) add(share.bundle, edge.share * share.share, at_once);
   }
   std::sort(touched_.begin(), touched_.end());

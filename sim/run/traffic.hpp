@@ -36,11 +36,12 @@
 
 namespace stepcast::run {
 
-// Whose connections the edges are: numbers them apart from those of others.
+// Whose connections the edges are: numbers them apart from those of others, and says which network takes them.
 struct TrafficOwner {
   std::uint64_t number = 0;
+  topology::Router::Axis axis = std::nullopt;
 };
-TrafficOwner owner_of_collective(std::uint32_t communicator, collective::Algorithm algorithm);
+TrafficOwner owner_of_collective(const GroupTable& groups, std::uint32_t communicator, collective::Algorithm algorithm);
 TrafficOwner owner_of_messages(const GroupTable& groups, std::int32_t from_stage, std::int32_t to_stage);
 
 // Adds routed edges up by slot (1). Keeps its scratch space between calls.

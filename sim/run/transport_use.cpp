@@ -8,13 +8,13 @@
 namespace stepcast::run {
 
 MessageCost::MessageCost(const topology::Fabric& fabric, const topology::Router& router, const network::TransportCosts& transports,
-                         std::span<const collective::Edge> edges) {
+                         std::span<const collective::Edge> edges, topology::Router::Axis axis) {
   rate_ = std::numeric_limits<double>::infinity();
   for (const collective::Edge& edge : edges) {
-    const topology::Path path = router.path(edge.from, edge.to);
+    const topology::Path path = router.path(edge.from, edge.to, axis);
     path_latency_ += path.latency;
     for (const topology::Path::Share& share : path.shares) rate_ = std::min(rate_, fabric.bundles[share.bundle].capacity.si() / share.share);
-    if (path.kind == topology::PathKind::kNetwork) cost_ = &transports.network;
+    if (path.kind == topology::PathKind::kNetwork) cost_ = &transports.of(router.network_between(edge.from, edge.to, axis));
     if (path.kind == topology::PathKind::kPcie && fabric.peer_through_host && cost_ == nullptr) cost_ = &transports.shared_memory;
   }
   if (cost_ == nullptr || !cost_->sockets) return;
@@ -27,8 +27,8 @@ Duration MessageCost::latency(Bytes bytes) const {
 }
 
 ThreadUse thread_use(std::span<const collective::Edge> edges, collective::Algorithm algorithm, const topology::Fabric& fabric,
-                     const network::TransportCosts& transports) {
-  const std::optional<network::Sockets>& sockets = transports.network.sockets;
+                     const network::TransportCosts& transports, std::uint32_t network) {
+  const std::optional<network::Sockets>& sockets = transports.of(network).sockets;
   if (!sockets) return {};
   struct Host {
     double out = 0.0;
@@ -49,10 +49,20 @@ ThreadUse thread_use(std::span<const collective::Edge> edges, collective::Algori
   const bool all_pairs = algorithm == collective::Algorithm::kPairwise;
   ThreadUse use{.rate = sockets->rate(sockets->channels), .coefficient = 0.0};
   for (const auto& [node, host] : hosts) {
-    const std::size_t entries = all_pairs ? host.members.size() : std::min<std::size_t>(host.members.size(), fabric.nics_per_node());
+    const std::size_t entries = all_pairs ? host.members.size() : std::min<std::size_t>(host.members.size(), fabric.networks[network].nics);
     use.coefficient = std::max(use.coefficient, std::max(host.out, host.in) / static_cast<double>(entries));
   }
   return use;
+}
+
+void set_congestion(network::LinkNetwork& network, const topology::Fabric& fabric, const topology::LinkSlots& of, std::span<const std::uint32_t> slots,
+                    const network::TransportCosts& transports) {
+  if (fabric.networks.size() == 1) return;
+  for (std::uint32_t i = 0; i < slots.size(); ++i) {
+    const topology::Link& link = of.link(slots[i]);
+    if (link.kind != topology::LinkKind::kNetwork) continue;
+    if (const std::uint32_t n = fabric.network_of(link); n > 0) network.congest_as(flow::LinkIndex{i}, transports.of(n).congestion);
+  }
 }
 
 }  // namespace stepcast::run

@@ -15,8 +15,10 @@
 #include <span>
 
 #include "models/collective/edges.hpp"
+#include "models/network/link_network.hpp"
 #include "models/network/transport_cost.hpp"
 #include "sim/base/units.hpp"
+#include "topologies/link_slots.hpp"
 #include "topologies/routing.hpp"
 
 namespace stepcast::run {
@@ -24,8 +26,9 @@ namespace stepcast::run {
 // A message from one GPU to another.
 class MessageCost {
  public:
-  // Over edges one after another: to another GPU of the sender's host first (PXN), or straight.
-  MessageCost(const topology::Fabric& fabric, const topology::Router& router, const network::TransportCosts& transports, std::span<const collective::Edge> edges);
+  // Over edges one after another: to another GPU of the sender's host first (PXN), or straight. `axis`: whose message it is.
+  MessageCost(const topology::Fabric& fabric, const topology::Router& router, const network::TransportCosts& transports, std::span<const collective::Edge> edges,
+              topology::Router::Axis axis = std::nullopt);
 
   // Before the first byte moves.
   [[nodiscard]] Duration latency(Bytes bytes) const;
@@ -44,6 +47,12 @@ struct ThreadUse {
   double rate = 0.0;         // [B/s]
   double coefficient = 0.0;  // bytes at the busiest thread for each byte of the fluid; 0: none
 };
-ThreadUse thread_use(std::span<const collective::Edge> edges, collective::Algorithm algorithm, const topology::Fabric& fabric, const network::TransportCosts& transports);
+// Of the edges of a group on one network that cross it.
+ThreadUse thread_use(std::span<const collective::Edge> edges, collective::Algorithm algorithm, const topology::Fabric& fabric, const network::TransportCosts& transports,
+                     std::uint32_t network = 0);
+
+// Tells the links of networks beside the first their congestion control. `slots`: of the links, by index.
+void set_congestion(network::LinkNetwork& network, const topology::Fabric& fabric, const topology::LinkSlots& of, std::span<const std::uint32_t> slots,
+                    const network::TransportCosts& transports);
 
 }  // namespace stepcast::run

@@ -20,6 +20,7 @@ class Checks {
     shape();
     experts();
     fabric();
+    networks();
     order();
     batch();
     sharding();
@@ -113,41 +114,53 @@ class Checks {
       }
       return;
     }
-    const std::string& preset = cluster.fabric->preset;
-    if (cluster.fabric->network) {
+    if (!cluster.fabric->network && !one_domain && cluster.fabric->preset == "none") {
+      add("cluster.fabric.preset", "nodes cannot reach each other",
+          fmt::format("a network such as clos, clos-3tier, rail-clos for {} nodes ({})", cluster.nodes, where_.cite("cluster.nodes")),
+          cluster.fabric->preset);
+    }
+    fabric_keys(*cluster.fabric, "cluster.fabric");
+  }
+
+  // Keys that say nothing beside the others.
+  void fabric_keys(const Fabric& fabric, const std::string& at) {
+    if (fabric.network) {
       for (const char* key : {"preset", "oversubscription", "leaf_ports", "nodes_per_pod", "core_oversubscription", "shape", "nodes_per_switch",
                               "neighbour_links", "switches_per_group", "global_links"}) {
-        const std::string path = std::string{"cluster.fabric."} + key;
+        const std::string path = at + '.' + key;
         if (where_.given(path)) {
           add(path, "has no meaning beside a network that is written out",
-              fmt::format("no such key, or no network ({})", where_.cite("cluster.fabric.network")));
+              fmt::format("no such key, or no network ({})", where_.cite(at + ".network")));
         }
       }
       return;
     }
-    if (!one_domain && preset == "none") {
-      add("cluster.fabric.preset", "nodes cannot reach each other",
-          fmt::format("a network such as clos, clos-3tier, rail-clos for {} nodes ({})", cluster.nodes, where_.cite("cluster.nodes")),
-          preset);
-    }
+    const std::string& preset = fabric.preset;
     // Where a key says something: keys and the presets that read them.
     const auto meant_for = [&](const char* key, bool says_something, const std::vector<std::string>& presets) {
       if (!says_something || std::find(presets.begin(), presets.end(), preset) != presets.end()) return;
-      add(key, "has no meaning in this fabric",
-          fmt::format("preset: {} ({}), or no such key", join(presets, " or "), where_.cite("cluster.fabric.preset")), preset);
+      add(at + '.' + key, "has no meaning in this fabric",
+          fmt::format("preset: {} ({}), or no such key", join(presets, " or "), where_.cite(at + ".preset")), preset);
     };
-    meant_for("cluster.fabric.nodes_per_pod", cluster.fabric->nodes_per_pod.has_value(),
+    meant_for("nodes_per_pod", fabric.nodes_per_pod.has_value(),
               {"clos-3tier", "rail-clos-3tier", "meta-rack", "rail-clos", "rail-only", "dual-plane"});
-    meant_for("cluster.fabric.core_oversubscription", cluster.fabric->core_oversubscription.value_or(1.0) != 1.0,
+    meant_for("core_oversubscription", fabric.core_oversubscription.value_or(1.0) != 1.0,
               {"clos-3tier", "rail-clos-3tier", "meta-rack"});
     const std::vector<std::string> clos{"clos", "rail-clos", "rail-only", "dual-plane", "clos-3tier", "rail-clos-3tier", "meta-rack"};
-    meant_for("cluster.fabric.oversubscription", cluster.fabric->oversubscription != 1.0 && preset != "none", clos);
-    meant_for("cluster.fabric.leaf_ports", cluster.fabric->leaf_ports.has_value() && preset != "none", clos);
-    meant_for("cluster.fabric.shape", !cluster.fabric->shape.empty(), {"torus", "mesh"});
-    meant_for("cluster.fabric.nodes_per_switch", cluster.fabric->nodes_per_switch.has_value(), {"torus", "mesh", "dragonfly"});
-    meant_for("cluster.fabric.neighbour_links", cluster.fabric->neighbour_links.has_value(), {"torus", "mesh", "dragonfly"});
-    meant_for("cluster.fabric.switches_per_group", cluster.fabric->switches_per_group.has_value(), {"dragonfly"});
-    meant_for("cluster.fabric.global_links", cluster.fabric->global_links.has_value(), {"dragonfly"});
+    meant_for("oversubscription", fabric.oversubscription != 1.0 && preset != "none", clos);
+    meant_for("leaf_ports", fabric.leaf_ports.has_value() && preset != "none", clos);
+    meant_for("shape", !fabric.shape.empty(), {"torus", "mesh"});
+    meant_for("nodes_per_switch", fabric.nodes_per_switch.has_value(), {"torus", "mesh", "dragonfly"});
+    meant_for("neighbour_links", fabric.neighbour_links.has_value(), {"torus", "mesh", "dragonfly"});
+    meant_for("switches_per_group", fabric.switches_per_group.has_value(), {"dragonfly"});
+    meant_for("global_links", fabric.global_links.has_value(), {"dragonfly"});
+  }
+
+  void networks() {
+    const Cluster& cluster = s_.cluster;
+    if (!cluster.networks.empty() && !cluster.fabric) add("cluster.networks", "beside no network", "cluster.fabric, which joins all nodes");
+    for (std::size_t i = 0; i < cluster.networks.size(); ++i)
+      fabric_keys(cluster.networks[i].fabric, fmt::format("cluster.networks[{}].fabric", i));
   }
 
   void order() {

@@ -10,6 +10,7 @@
 #include "sim/scenario/network_section.hpp"
 #include "sim/scenario/routing_section.hpp"
 #include "sim/scenario/transport_section.hpp"
+#include "sim/scenario/words.hpp"
 
 namespace stepcast::scenario {
 
@@ -68,6 +69,24 @@ struct Fabric {
   friend bool operator==(const Fabric&, const Fabric&) = default;
 };
 
+// A network beside cluster.fabric, with network cards of its own.
+struct SideNetwork {
+  std::string name;
+  Fabric fabric;
+  std::vector<TrafficAxis> carries;
+  std::optional<std::string> nodes;
+
+  template <class V>
+  void visit(V& v) {
+    v.key("name", name, "What it is called: its switches and cards are NAME/leaf0, node0/NAME/nic0.", required().not_empty().example("storage"));
+    v.key("fabric", fabric, "Its shape and cards, as cluster.fabric; routing and failures stand there for all networks.", required());
+    v.key("carries", carries, "Axes whose traffic it takes where it joins both ends: tp, cp, ep, dp, pp. Default: what no other network is for.",
+          example("[pp]"));
+    v.key("nodes", nodes, "Nodes that it joins, such as 0-7 or 0-3,8. Default: all.", not_empty().example("0-7"));
+  }
+  friend bool operator==(const SideNetwork&, const SideNetwork&) = default;
+};
+
 struct Cluster {
   std::int64_t nodes = 1;
   std::string node;
@@ -75,6 +94,7 @@ struct Cluster {
   std::optional<std::string> gpu;
   std::optional<std::int64_t> nvlink_domain;
   std::optional<Fabric> fabric;  // required when nodes > 1, unless NVLink joins them all
+  std::vector<SideNetwork> networks;
 
   template <class V>
   void visit(V& v) {
@@ -89,6 +109,8 @@ struct Cluster {
           "Nodes that share one NVLink fabric: 18 in an NVL72 rack, 9 for an NVL36, 1 for none beyond the node. Default: the kind of node's own.",
           between(1, 1024).example("18"));
     v.key("fabric", fabric, "The network between nodes; required for more than one node.");
+    v.key("networks", networks, "Further networks beside it: for some of the traffic, or for some of the nodes.",
+          example("[{name: ethernet, carries: [pp], fabric: {preset: clos, nic: eth-100, nics_per_node: 1}}]"));
   }
   friend bool operator==(const Cluster&, const Cluster&) = default;
 };

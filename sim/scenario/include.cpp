@@ -12,22 +12,20 @@
 namespace stepcast::scenario {
 namespace {
 
-const std::string kPath = "cluster.fabric.file";
-
 // The network that a file holds; nothing, and a diagnostic, when it holds none.
-std::optional<Node> network_of(Node root, const std::string& file, Diagnostics& diagnostics) {
+std::optional<Node> network_of(Node root, const std::string& file, const std::string& at, Diagnostics& diagnostics) {
   if (root.find("cluster") != nullptr) {
-    Node* at = &root;
+    Node* here = &root;
     for (const char* key : {"cluster", "fabric", "network"}) {
-      Entry* entry = at->find(key);
+      Entry* entry = here->find(key);
       if (entry == nullptr) {
-        diagnostics.add({.where = {file, 0, 0}, .path = kPath, .problem = "no network in this file",
+        diagnostics.add({.where = {file, 0, 0}, .path = at, .problem = "no network in this file",
                          .expected = "hosts, switches and links, or a cluster.fabric.network"});
         return std::nullopt;
       }
-      at = &entry->value;
+      here = &entry->value;
     }
-    return std::move(*at);
+    return std::move(*here);
   }
   if (Entry* schema = root.find("schema")) {
     std::int64_t version = 1;
@@ -37,18 +35,16 @@ std::optional<Node> network_of(Node root, const std::string& file, Diagnostics& 
   return root;
 }
 
-}  // namespace
-
-void include_network(Node& root, const std::string& path, Diagnostics& diagnostics) {
-  Entry* cluster = root.find("cluster");
-  Entry* fabric = cluster == nullptr ? nullptr : cluster->value.find("fabric");
-  Entry* file = fabric == nullptr ? nullptr : fabric->value.find("file");
+// Puts the file's network in place of `file:` in one fabric.
+void include_in(Node& fabric, const std::string& at, const std::string& path, Diagnostics& diagnostics) {
+  Entry* file = fabric.find("file");
   if (file == nullptr) return;
-  const Place place{file->key_at, kPath};
+  const std::string key = at + ".file";
+  const Place place{file->key_at, key};
   std::string name;
   if (!read_value(file->value, place, not_empty(), diagnostics, name)) return;
-  if (fabric->value.find("network") != nullptr) {
-    diagnostics.add({.where = place.where, .path = kPath, .problem = "the network is given twice", .expected = "either file or network"});
+  if (fabric.find("network") != nullptr) {
+    diagnostics.add({.where = place.where, .path = key, .problem = "the network is given twice", .expected = "either file or network"});
     return;
   }
   const std::string found = resolve_path(name, path);
@@ -58,7 +54,7 @@ void include_network(Node& root, const std::string& path, Diagnostics& diagnosti
   } catch (const UserError& error) {
     for (Diagnostic d : error.diagnostics()) {
       d.where = place.where;
-      d.path = kPath;
+      d.path = key;
       diagnostics.add(std::move(d));
     }
     return;
@@ -66,13 +62,27 @@ void include_network(Node& root, const std::string& path, Diagnostics& diagnosti
   std::optional<Node> tree = parse_yaml(text, found, diagnostics);
   if (!tree) return;
   if (tree->kind != NodeKind::kMapping) {
-    diagnostics.add({.where = {found, 0, 0}, .path = kPath, .problem = "no network in this file", .expected = "hosts, switches and links"});
+    diagnostics.add({.where = {found, 0, 0}, .path = key, .problem = "no network in this file", .expected = "hosts, switches and links"});
     return;
   }
-  std::optional<Node> network = network_of(std::move(*tree), found, diagnostics);
+  std::optional<Node> network = network_of(std::move(*tree), found, key, diagnostics);
   if (!network) return;
   file->key = "network";
   file->value = std::move(*network);
+}
+
+}  // namespace
+
+void include_network(Node& root, const std::string& path, Diagnostics& diagnostics) {
+  Entry* cluster = root.find("cluster");
+  if (cluster == nullptr) return;
+  if (Entry* fabric = cluster->value.find("fabric")) include_in(fabric->value, "cluster.fabric", path, diagnostics);
+  Entry* networks = cluster->value.find("networks");
+  if (networks == nullptr) return;
+  for (std::size_t i = 0; i < networks->value.items.size(); ++i) {
+    if (Entry* fabric = networks->value.items[i].find("fabric"))
+      include_in(fabric->value, child_path(child_path("cluster.networks", i), "fabric"), path, diagnostics);
+  }
 }
 
 }  // namespace stepcast::scenario

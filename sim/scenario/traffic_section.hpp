@@ -10,6 +10,7 @@
 
 #include "sim/base/units.hpp"
 #include "sim/scenario/key.hpp"
+#include "sim/scenario/words.hpp"
 
 namespace stepcast::scenario {
 
@@ -18,6 +19,7 @@ struct TrafficFlow {
   std::int64_t to = 0;
   Bytes size;
   Duration start;
+  std::optional<TrafficAxis> axis;
 
   template <class V>
   void visit(V& v) {
@@ -25,6 +27,7 @@ struct TrafficFlow {
     v.key("to", to, "Receiving GPU.", required().at_least(0).example("8"));
     v.key("size", size, "Bytes to move.", required().above(0).example("100 MB"));
     v.key("start", start, "When the sender begins.", at_least(0));
+    v.key("axis", axis, "As whose traffic it travels where cluster.networks carry some axes only. Default: as none of them.", example("dp"));
   }
   friend bool operator==(const TrafficFlow&, const TrafficFlow&) = default;
 };
@@ -43,6 +46,7 @@ struct TrafficPattern {
   std::optional<std::int64_t> group;
   std::int64_t by = 1;
   Duration start;
+  std::optional<TrafficAxis> axis;
 
   template <class V>
   void visit(V& v) {
@@ -56,6 +60,7 @@ struct TrafficPattern {
           between(2, 1e9).example("64"));
     v.key("by", by, "How far on the receiver is (shift).", between(1, 1e9));
     v.key("start", start, "When all of them begin.", at_least(0));
+    v.key("axis", axis, "As whose traffic they travel where cluster.networks carry some axes only. Default: as none of them.", example("dp"));
   }
   friend bool operator==(const TrafficPattern&, const TrafficPattern&) = default;
 };

@@ -106,6 +106,16 @@ constexpr WordList<CollectiveProtocol, 4> enum_words(CollectiveProtocol) {
            {"simple", CollectiveProtocol::kSimple}}};
 }
 
+// The axes of the workers (plan::Axis): what traffic is for.
+enum class TrafficAxis : std::uint8_t { kTensor, kContext, kExpert, kData, kPipeline };
+constexpr WordList<TrafficAxis, 5> enum_words(TrafficAxis) {
+  return {{{"tp", TrafficAxis::kTensor},
+           {"cp", TrafficAxis::kContext},
+           {"ep", TrafficAxis::kExpert},
+           {"dp", TrafficAxis::kData},
+           {"pp", TrafficAxis::kPipeline}}};
+}
+
 enum class RoutingPolicy : std::uint8_t { kIdeal, kEcmp, kEEcmp, kPinned, kPlanned, kAdaptive, kFlowlet, kSpray };
 constexpr WordList<RoutingPolicy, 8> enum_words(RoutingPolicy) {
   return {{{"ideal", RoutingPolicy::kIdeal},

@@ -63,6 +63,56 @@ TEST_CASE("topology: racks of trays that share NVLink, and what that is worth") 
   CHECK(step(1) >= step(2));
 }
 
+TEST_CASE("topology: networks side by side, by what they carry and by nodes") {
+  const TemporaryDirectory place;
+  const std::string picture = (place.path() / "networks.svg").string();
+  const Outcome text = run_stepcast("topology configs/infiniband-and-roce.yaml --svg '" + picture + "'");
+  CHECK_MESSAGE(text.status == 0, text.err);
+  CHECK(text.out.find("bisection of infiniband: ") != std::string::npos);
+  CHECK(text.out.find("roce: same leaf: node4/gpu0 to node5/gpu0") != std::string::npos);
+  std::ifstream drawn(picture);
+  const std::string svg{std::istreambuf_iterator<char>(drawn), {}};
+  CHECK(svg.find("Network roce, 4 of 8 nodes") != std::string::npos);
+  const auto json = nlohmann::json::parse(run_stepcast("topology configs/infiniband-and-roce.yaml --json -").out);
+  CHECK(json["devices"]["nic"] == 8 + 4 * 8 + 4 * 8);
+  CHECK(json["networks"][0]["name"] == "infiniband");
+  CHECK(json["networks"][1]["nodes"] == 4);
+
+  // Gradients that cross one Ethernet port a node take longer than on the rails, and so do activations between stages.
+  const auto compared = nlohmann::json::parse(run_stepcast("compare configs/ethernet-beside-infiniband.yaml --json -").out);
+  REQUIRE(compared["forecasts"].size() == 3);
+  const auto step = [&](std::size_t i) { return compared["forecasts"][i]["step_time_s"].get<double>(); };
+  CHECK(step(0) < step(1));
+  CHECK(step(0) < step(2));
+}
+
+TEST_CASE("network: flows and collectives on one of several networks") {
+  const TemporaryDirectory place;
+  const std::string cluster =
+      "cluster:\n  nodes: 2\n  node: dgx-h100\n  fabric: {preset: rail-clos, nic: ib-ndr-400}\n"
+      "  networks: [{name: eth, carries: [dp], fabric: {file: eth.yaml, nic: eth-100, nics_per_node: 1}}]\n";
+  write(place.path() / "eth.yaml", "switches: [leaf]\nlinks: [{from: \"node[0-1]\", to: leaf}]\n");
+  const std::string file = (place.path() / "flows.yaml").string();
+  write(file, cluster + "traffic: {flows: [{from: 0, to: 8, size: 1 GB}, {from: 1, to: 9, size: 1 GB, axis: dp}]}\n");
+  const std::string csv = (place.path() / "flows.csv").string();
+  const Outcome flows = run_stepcast("network " + file + " --csv " + csv);
+  CHECK_MESSAGE(flows.status == 0, flows.err);
+  CHECK(flows.out.find("node0/eth/nic0 -> eth/leaf") != std::string::npos);
+  const std::string alone = (place.path() / "cluster.yaml").string();
+  write(alone, cluster);
+  const auto busbw = [&](const std::string& axis) {
+    return nlohmann::json::parse(run_stepcast("network --collective all_reduce --sizes 1G --axis " + axis + " --json - " + alone).out)["rows"][0]["busbw_bytes_per_s"].get<double>();
+  };
+  CHECK(busbw("dp") < 12.5e9);      // one port of 100 Gb/s a node
+  CHECK(busbw("tp") > 100e9);       // eight of 400 Gb/s
+  CHECK(run_stepcast("network --collective all_reduce --axis pipeline " + alone).status == 2);
+
+  write(place.path() / "eth.yaml", "switches: [leaf]\nlinks: [{from: \"node[0-2]\", to: leaf}]\n");
+  const Outcome bad = run_stepcast("topology " + alone);
+  CHECK(bad.status == 2);
+  CHECK_MESSAGE(bad.err.find("eth.yaml:2:10: error: cluster.networks[0].fabric.network.links[0].from: no such host or switch") != std::string::npos, bad.err);
+}
+
 TEST_CASE("topology: a node's description, as it is and as a scenario's node") {
   const TemporaryDirectory place;
   std::ifstream in(std::string{STEPCAST_SOURCE_DIR} + "/topologies/data/nodes/dgx-h100.yaml");

@@ -79,14 +79,14 @@ TEST_CASE("topology: NICs go with the GPU slots they serve") {
   scenario::Cluster cluster = cluster_of(2, "clos");
   cluster.fabric->nics_per_node = 2;
   const Fabric two = build_fabric(nvswitch_box(), cluster);
-  CHECK(two.host.nics_of_gpu[3] == std::vector<std::uint32_t>{0});
-  CHECK(two.host.nics_of_gpu[4] == std::vector<std::uint32_t>{1});
+  CHECK(two.networks[0].nics_of_gpu[3] == std::vector<std::uint32_t>{0});
+  CHECK(two.networks[0].nics_of_gpu[4] == std::vector<std::uint32_t>{1});
   CHECK(two.host.gpu_of_nic[1] == 4);
   ClusterHardware half = nvswitch_box();
   half.gpus_per_node = 4;
   const Fabric fabric = build_fabric(half, cluster_of(2, "rail-clos"));
   CHECK(fabric.gpus.size() == 8);
-  CHECK(fabric.host.nics_of_gpu[3] == std::vector<std::uint32_t>{3});
+  CHECK(fabric.networks[0].nics_of_gpu[3] == std::vector<std::uint32_t>{3});
   CHECK_FALSE(fabric.host.gpu_of_nic[5].has_value());
 }
 
