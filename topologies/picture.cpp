@@ -222,7 +222,10 @@ class Picture {
       std::vector<std::uint32_t> beside;
       for (std::uint32_t j = 0; j < host.nics.size(); ++j)
         if (host.gpu_of_nic[j] == g && (fabric_.ports.empty() || fabric_.ports[j].attached)) beside.push_back(j);  // node 0's
-      if (beside.size() == 1) items.push_back({host.nics[beside[0]], fmt::format("nic{}", beside[0]), "nic"});
+      if (beside.size() == 1) {
+        const std::string& name = fabric_.devices[host.nics[beside[0]]].name;
+        items.push_back({host.nics[beside[0]], name.substr(name.rfind('/') + 1), "nic"});
+      }
       if (beside.size() > 1) items.push_back({host.nics[beside[0]], fmt::format("{} nics", beside.size()), "nic"});
     }
     const Slots slots{static_cast<std::uint32_t>(items.size()) + (gpus.more > 0 ? 1U : 0U)};
