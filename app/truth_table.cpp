@@ -27,7 +27,7 @@ TruthOutcome forecast_row(calibration::TruthRow row, const std::string& file, co
   TruthOutcome outcome{.row = std::move(row)};
   outcome.reason = outcome.row.refusal;
   if (!outcome.ok()) return outcome;
-  if (!outcome.row.step_s && !outcome.row.memory) {
+  if (!outcome.row.step_s && !outcome.row.memory.stated()) {
     outcome.reason = "neither a step time nor a memory figure to compare with";
     return outcome;
   }
@@ -36,34 +36,11 @@ TruthOutcome forecast_row(calibration::TruthRow row, const std::string& file, co
         scenario::load_scenario_text(outcome.row.scenario, fmt::format("{}:{}", file, outcome.row.line));
     const Forecast f = forecast(prepare(shelf, loaded), {});
     outcome.forecast_step_s = f.step_time_s();
-    outcome.forecast_memory = f.worst_memory().total;
+    if (outcome.row.memory.stated()) outcome.memory = compared_memory(f, outcome.row.memory);
   } catch (const UserError& error) {
     outcome.reason = one_line(error);
   }
   return outcome;
-}
-
-std::optional<double> relative_pct(std::optional<double> forecast, std::optional<double> measured) {
-  if (!forecast || !measured || *measured <= 0.0) return std::nullopt;
-  return (*forecast / *measured - 1.0) * 100.0;
-}
-
-std::optional<double> mean(const std::vector<double>& values) {
-  if (values.empty()) return std::nullopt;
-  double sum = 0.0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
-std::optional<double> median(std::vector<double> values) {
-  if (values.empty()) return std::nullopt;
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2.0;
-}
-
-std::string or_dash(std::optional<double> value, const char* unit, int decimals = 1) {
-  return value ? fmt::format("{:.{}f}{}", *value, decimals, unit) : "-";
 }
 
 nlohmann::ordered_json or_null(std::optional<double> value) {
@@ -74,13 +51,39 @@ std::optional<double> as_number(std::optional<Bytes> bytes) {
   return bytes ? std::optional<double>{bytes->si()} : std::nullopt;
 }
 
+std::optional<double> memory_error_pct(const TruthOutcome& outcome) {
+  return outcome.memory ? outcome.memory->error_pct() : std::nullopt;
+}
+
+std::vector<ComparedMemory> compared_rows(const std::vector<TruthOutcome>& outcomes) {
+  std::vector<ComparedMemory> rows;
+  for (const TruthOutcome& outcome : outcomes) {
+    if (outcome.memory) rows.push_back(*outcome.memory);
+  }
+  return rows;
+}
+
+std::map<std::string, std::vector<ComparedMemory>> compared_by_family(const std::vector<TruthOutcome>& outcomes) {
+  std::map<std::string, std::vector<ComparedMemory>> rows;
+  for (const TruthOutcome& outcome : outcomes) {
+    if (outcome.memory) rows[outcome.row.family].push_back(*outcome.memory);
+  }
+  return rows;
+}
+
+// What a row assumed, or why it is refused; and whether a run that did not fit was foreseen.
+std::string note(const TruthOutcome& outcome) {
+  if (!outcome.ok()) return "refused: " + outcome.reason;
+  std::string text = join(outcome.row.assumed, ", ");
+  if (outcome.memory && outcome.memory->measured.out_of_memory) {
+    text += fmt::format("{}out of memory: forecast {}", text.empty() ? "" : "; ", outcome.memory->fits ? "to fit" : "not to fit");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::optional<double> TruthOutcome::error_pct() const { return relative_pct(forecast_step_s, row.step_s); }
-
-std::optional<double> TruthOutcome::memory_error_pct() const {
-  return relative_pct(as_number(forecast_memory), as_number(row.memory));
-}
 
 std::vector<TruthOutcome> forecast_table(const std::string& file, const HardwareShelf& shelf, unsigned threads,
                                          const std::function<void(std::size_t, std::size_t)>& progress) {
@@ -114,44 +117,37 @@ std::vector<TruthOutcome> forecast_table(const std::string& file, const Hardware
 
 TruthSummary summarise(const std::vector<TruthOutcome>& outcomes) {
   TruthSummary summary{.n = outcomes.size()};
-  std::vector<double> errors, absolute, memory;
+  std::vector<double> errors;
   for (const TruthOutcome& outcome : outcomes) {
     ++(outcome.ok() ? summary.ok : summary.refused);
-    if (const auto error = outcome.error_pct()) {
-      errors.push_back(*error);
-      absolute.push_back(std::abs(*error));
-    }
-    if (const auto error = outcome.memory_error_pct()) memory.push_back(std::abs(*error));
+    if (const auto error = outcome.error_pct()) errors.push_back(*error);
   }
-  summary.mape_pct = mean(absolute);
-  summary.median_ape_pct = median(absolute);
-  if (!absolute.empty()) summary.worst_ape_pct = *std::max_element(absolute.begin(), absolute.end());
-  summary.bias_pct = mean(errors);
-  summary.memory_mape_pct = mean(memory);
+  summary.step = sum_up(errors);
+  summary.memory = sum_up(compared_rows(outcomes));
   return summary;
 }
 
 std::string truth_text(const std::vector<TruthOutcome>& outcomes) {
-  std::string text = fmt::format("{:<34} {:>12} {:>12} {:>9} {:>13} {:>13} {:>9}  {}\n", "row", "measured_s", "forecast_s",
-                                 "error_%", "measured_GiB", "forecast_GiB", "error_%", "assumed or refused");
+  std::string text = fmt::format("{:<34} {:>12} {:>12} {:>9} {:>13} {:>13} {:>9} {:<9}  {}\n", "row", "measured_s", "forecast_s",
+                                 "error_%", "measured_GiB", "forecast_GiB", "error_%", "memory", "assumed or refused");
   constexpr double kGib = 1073741824.0;
   const auto gib = [](std::optional<Bytes> bytes) { return bytes ? std::optional<double>{bytes->si() / kGib} : std::nullopt; };
   std::map<std::string, std::size_t> reasons;
   for (const TruthOutcome& o : outcomes) {
-    const bool has_memory = o.row.memory.has_value();
-    std::string note = o.ok() ? join(o.row.assumed, ", ") : "refused: " + o.reason;
     if (!o.ok()) ++reasons[o.reason];
-    text += fmt::format("{:<34} {:>12} {:>12} {:>9} {:>13} {:>13} {:>9}  {}\n", o.row.id, or_dash(o.row.step_s, "", 4),
-                        or_dash(o.forecast_step_s, "", 4), or_dash(o.error_pct(), "", 1), or_dash(gib(o.row.memory), "", 1),
-                        or_dash(has_memory ? gib(o.forecast_memory) : std::nullopt, "", 1), or_dash(o.memory_error_pct(), "", 1),
-                        note);
+    const auto forecast_memory = o.memory ? std::optional{o.memory->forecast} : std::nullopt;
+    text += fmt::format("{:<34} {:>12} {:>12} {:>9} {:>13} {:>13} {:>9} {:<9}  {}\n", o.row.id, or_dash(o.row.step_s, "", 4),
+                        or_dash(o.forecast_step_s, "", 4), or_dash(o.error_pct(), "", 1), or_dash(gib(o.row.memory.peak), "", 2),
+                        or_dash(gib(forecast_memory), "", 2), or_dash(memory_error_pct(o), "", 1),
+                        o.row.memory.stated() ? name_of(o.row.memory.measure) : "-", note(o));
   }
   const TruthSummary s = summarise(outcomes);
   text += fmt::format("\n{} rows, {} forecast, {} refused\n", s.n, s.ok, s.refused);
   for (const auto& [reason, count] : reasons) text += fmt::format("  {:>4}  {}\n", count, reason);
-  text += fmt::format("step time: mean absolute error {}, median {}, worst {}, mean signed {}\n", or_dash(s.mape_pct, " %"),
-                      or_dash(s.median_ape_pct, " %"), or_dash(s.worst_ape_pct, " %"), or_dash(s.bias_pct, " %"));
-  text += fmt::format("memory:    mean absolute error {}\n", or_dash(s.memory_mape_pct, " %"));
+  text += fmt::format("step time: mean absolute error {}, median {}, worst {}, mean signed {}\n", or_dash(s.step.mean_absolute, " %"),
+                      or_dash(s.step.median_absolute, " %"), or_dash(s.step.worst_absolute, " %"), or_dash(s.step.mean_signed, " %"));
+  const auto by_family = compared_by_family(outcomes);
+  text += by_family.empty() ? "memory: no row prints any\n" : "memory by family\n" + memory_summary_text(by_family);
   return text;
 }
 
@@ -164,19 +160,29 @@ nlohmann::ordered_json truth_json(const std::vector<TruthOutcome>& outcomes) {
                     {"measured_step_s", or_null(o.row.step_s)},
                     {"forecast_step_s", or_null(o.forecast_step_s)},
                     {"error_pct", or_null(o.error_pct())},
-                    {"measured_memory", or_null(as_number(o.row.memory))},
-                    {"forecast_memory", or_null(as_number(o.forecast_memory))}});
+                    {"measured_memory", or_null(as_number(o.row.memory.peak))},
+                    {"forecast_memory", or_null(as_number(o.memory ? std::optional{o.memory->forecast} : std::nullopt))},
+                    {"memory_error_pct", or_null(memory_error_pct(o))},
+                    {"memory_measure", o.row.memory.stated() ? nlohmann::ordered_json(name_of(o.row.memory.measure)) : nullptr},
+                    {"memory_worker", o.row.memory.stated() ? nlohmann::ordered_json(o.row.memory.last_rank ? "last rank" : "fullest") : nullptr},
+                    {"out_of_memory", o.row.memory.out_of_memory},
+                    {"fits", o.memory ? nlohmann::ordered_json(o.memory->fits) : nullptr}});
   }
   const TruthSummary s = summarise(outcomes);
+  nlohmann::ordered_json families = nlohmann::ordered_json::object();
+  for (const auto& [family, compared] : compared_by_family(outcomes)) families[family] = to_json(sum_up(compared));
   return {{"rows", std::move(rows)},
           {"summary",
            {{"n", s.n},
             {"ok", s.ok},
             {"refused", s.refused},
-            {"mape_pct", or_null(s.mape_pct)},
-            {"median_ape_pct", or_null(s.median_ape_pct)},
-            {"worst_ape_pct", or_null(s.worst_ape_pct)},
-            {"memory_mape_pct", or_null(s.memory_mape_pct)}}}};
+            {"mape_pct", or_null(s.step.mean_absolute)},
+            {"median_ape_pct", or_null(s.step.median_absolute)},
+            {"worst_ape_pct", or_null(s.step.worst_absolute)},
+            {"bias_pct", or_null(s.step.mean_signed)},
+            {"memory_mape_pct", or_null(s.memory.errors.mean_absolute)},
+            {"memory", to_json(s.memory)},
+            {"memory_by_family", std::move(families)}}}};
 }
 
 }  // namespace stepcast::app

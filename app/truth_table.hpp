@@ -2,7 +2,8 @@
 // error of each, and the summary. Rows that cannot be expressed are counted with their reason.
 //
 // error = (forecast - measured) / measured; MAPE is the mean of its absolute value over rows that have
-// a measured step time and a forecast.
+// a measured step time and a forecast. Memory is compared with the like of what the row prints, and summed up by
+// family (truth_memory.hpp).
 #pragma once
 
 #include <functional>
@@ -12,7 +13,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/error_summary.hpp"
 #include "app/hardware_shelf.hpp"
+#include "app/truth_memory.hpp"
 #include "calibration/truth_row.hpp"
 
 namespace stepcast::app {
@@ -21,21 +24,17 @@ struct TruthOutcome {
   calibration::TruthRow row;
   std::string reason;                     // why it is refused; empty: ok
   std::optional<double> forecast_step_s;
-  std::optional<Bytes> forecast_memory;
+  std::optional<ComparedMemory> memory;   // where the row prints some
   [[nodiscard]] bool ok() const { return reason.empty(); }
   [[nodiscard]] std::optional<double> error_pct() const;
-  [[nodiscard]] std::optional<double> memory_error_pct() const;
 };
 
 struct TruthSummary {
   std::size_t n = 0;
   std::size_t ok = 0;
   std::size_t refused = 0;
-  std::optional<double> mape_pct;
-  std::optional<double> median_ape_pct;
-  std::optional<double> worst_ape_pct;
-  std::optional<double> bias_pct;         // mean signed error
-  std::optional<double> memory_mape_pct;
+  ErrorSummary step;
+  MemorySummary memory;
 };
 
 // `progress` is told how many rows are done. `threads` rows are forecast at a time; the result does

@@ -18,6 +18,9 @@ namespace {
 constexpr std::array<std::string_view, 8> kRequiredColumns{"row_id", "gpu", "n_gpus", "layers",
                                                            "hidden", "heads", "seq_len", "global_batch"};
 
+// What a peak of memory hardly depends on.
+bool is_about_time(std::string_view column) { return column == "n_gpus" || column == "global_batch"; }
+
 // How a framework runs what its rows do not say. First match of the start of the name wins.
 struct Framework {
   std::string_view prefix;
@@ -139,6 +142,7 @@ class RowTranslator {
       out_.refusal = fmt::format("{} is less than one", column);  // GPUs are divided by these
       return;
     }
+    count_gpus();
     layers_ = layer_words({.attention = row_.text("attn_kind"),
                            .experts = row_.integer("experts"),
                            .top_k = row_.integer("moe_topk"),
@@ -159,7 +163,7 @@ class RowTranslator {
   TruthClusterRequest cluster_request() const {
     return {.gpu = row_.text("gpu"),
             .gpu_memory_gb = row_.number("gpu_mem_gb"),
-            .gpus = row_.integer("n_gpus").value_or(0),
+            .gpus = gpus_,
             .gpus_per_node = row_.integer("gpus_per_node"),
             .intra_node = row_.text("intra_node"),
             .inter_node = row_.text("inter_node"),
@@ -196,12 +200,32 @@ class RowTranslator {
                        framework.fused_accumulation);
   }
 
+  [[nodiscard]] std::int64_t model_ranks() const {
+    return row_.integer("tp").value_or(1) * row_.integer("pp").value_or(1) * row_.integer("cp").value_or(1);
+  }
+
+  void count_gpus() {
+    if (const auto stated = row_.integer("n_gpus")) {
+      gpus_ = *stated;
+      return;
+    }
+    constexpr std::int64_t kUsual = 64;  // eight nodes: as few as hold Megatron-LM's bert_release (tp 8, pp 8)
+    gpus_ = model_ranks() * std::max<std::int64_t>(1, row_.integer("dp").value_or(kUsual / model_ranks()));
+    out_.assumed.push_back(fmt::format("{} GPUs", gpus_));
+  }
+
+  // Twice as many micro-batches as fill the pipeline, where the row does not say: their number is no matter to memory.
+  std::int64_t global_batch(std::int64_t dp, std::int64_t micro) {
+    if (const auto stated = row_.integer("global_batch")) return *stated;
+    out_.assumed.emplace_back("enough micro-batches to fill the pipeline");
+    return 2 * row_.integer("pp").value_or(1) * dp * micro;
+  }
+
   bool add_parallel() {
-    const std::int64_t gpus = *row_.integer("n_gpus");
     const std::int64_t tp = row_.integer("tp").value_or(1);
     const std::int64_t pp = row_.integer("pp").value_or(1);
     const std::int64_t cp = row_.integer("cp").value_or(1);
-    const std::int64_t dp = row_.integer("dp").value_or(std::max<std::int64_t>(1, gpus / (tp * pp * cp)));
+    const std::int64_t dp = row_.integer("dp").value_or(std::max<std::int64_t>(1, gpus_ / model_ranks()));
     const std::int64_t zero = row_.integer("zero").value_or(0);
     std::int64_t micro = row_.integer("micro_batch").value_or(0);
     if (micro == 0) {
@@ -227,7 +251,7 @@ class RowTranslator {
         tp, pp, dp, zero, framework.overlaps_gradients || zero >= 2,
         sequence_parallel(tp) ? ", sequence_parallel: true" : "",
         long_and_sparse(cp, tp) + shard_group(dp * cp, zero), virtual_stages(),
-        *row_.integer("global_batch"), micro, recompute_of(row_.text("recompute")), fp32_gradients ? "fp32" : low, *word);
+        global_batch(dp, micro), micro, recompute_of(row_.text("recompute")), fp32_gradients ? "fp32" : low, *word);
     return true;
   }
 
@@ -264,18 +288,9 @@ class RowTranslator {
   const topology::Catalogue& catalogue_;
   TruthRow& out_;
   LayerWords layers_;
+  std::int64_t gpus_ = 0;
   std::string rest_;
 };
-
-std::optional<Bytes> printed_memory(const RowReader& row) {
-  const std::optional<double> number = row.number("mem_gib");
-  if (!number) return std::nullopt;
-  const std::string kind = row.text("mem_kind");
-  const double unit = kind.find("GiB") != std::string::npos ? 1073741824.0 : 1e9;
-  constexpr double kMost = 1e15;  // a petabyte a GPU
-  if (!(*number > 0.0 && *number * unit < kMost)) return std::nullopt;
-  return Bytes{std::llround(*number * unit)};
-}
 
 }  // namespace
 
@@ -287,10 +302,14 @@ std::vector<TruthRow> read_truth_table(const CsvTable& table, const topology::Ca
     TruthRow out{.id = row.text("row_id"), .family = row.text("family"), .line = csv.line};
     out.step_s = row.number("step_s");
     if (!out.step_s) out.step_s = row.number("step_s_derived");
-    out.memory = printed_memory(row);
-    out.memory_kind = row.text("mem_kind");
+    out.memory = memory_figure(row.number("mem_gib"), row.text("mem_kind"));
     for (const std::string_view column : kRequiredColumns) {
-      if (row.text(column).empty() && out.refusal.empty()) out.refusal = fmt::format("no {} stated", column);
+      if (!row.text(column).empty() || !out.refusal.empty()) continue;
+      if (out.memory.stated() && is_about_time(column)) {
+        out.step_s.reset();  // of a batch or a number of GPUs that we do not know
+        continue;
+      }
+      out.refusal = fmt::format("no {} stated", column);
     }
     if (out.refusal.empty()) RowTranslator{row, catalogue, out}.run();
     rows.push_back(std::move(out));

@@ -5,6 +5,8 @@
 // express is refused with the reason.
 // Columns  those of the truth tables (row_id, gpu, n_gpus, layers, ..., step_s); a table may leave out
 //          any column but those in kRequiredColumns; other columns are ignored
+//          A row with a memory figure but no step time may leave out the number of GPUs and the global batch: neither
+//          is what its memory depends on most
 // Ignores  the printed phases, framework versions beyond the habits in kFrameworks (truth_row.cpp)
 #pragma once
 
@@ -12,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "calibration/truth_memory.hpp"
 #include "sim/base/csv.hpp"
 #include "topologies/hardware.hpp"
 
@@ -22,8 +25,7 @@ struct TruthRow {
   std::string family;
   int line = 0;                          // of the table
   std::optional<double> step_s;          // measured, or derived from throughput by the table
-  std::optional<Bytes> memory;           // peak per GPU, where the row prints one
-  std::string memory_kind;               // "GiB allocated", "nvidia-smi", ...
+  MemoryFigure memory;                   // peak of one GPU, where the row prints one
   std::string refusal;                   // why no scenario, empty otherwise
   std::string scenario;                  // YAML text
   std::vector<std::string> assumed;      // what the row did not state
