@@ -7,10 +7,20 @@
 namespace stepcast::collective {
 namespace {
 
-// The chain through one host from the channel's network GPU and back to it.
-void add_local_ring(const Host& host, std::size_t channel, double share, std::vector<Edge>& edges) {
+// The chains of all channels through one host, each from its network GPU and back to it: the same links for every channel.
+void add_local_ring(const Host& host, std::vector<Edge>& edges) {
+  for (std::size_t i = 0; i < host.size() && host.size() > 1; ++i) edges.push_back({host[i], host[(i + 1) % host.size()], 1.0});
+}
+
+// The chains of one tree, up and down: a channel's ends before its network GPU.
+void add_local_chains(const Host& host, std::size_t channels, double share, std::vector<Edge>& edges) {
   for (std::size_t i = 0; i < host.size() && host.size() > 1; ++i) {
-    edges.push_back({host[(channel + i) % host.size()], host[(channel + i + 1) % host.size()], share});
+    const std::size_t next = (i + 1) % host.size();
+    const std::size_t from_next = next < channels ? (channels - next - 1) / host.size() + 1 : 0;  // channels that start there
+    if (from_next == channels) continue;
+    const double sum = share * static_cast<double>(channels - from_next);
+    edges.push_back({host[i], host[next], sum});
+    edges.push_back({host[next], host[i], sum});
   }
 }
 
@@ -19,16 +29,15 @@ std::vector<Edge> ring_edges(std::span<const Member> members, const HostMesh& me
   MeshChains chains{mesh};
   std::vector<Edge> edges;
   if (hosts.size() == 1) {
-    if (!chains.add(hosts.front(), 1.0, edges)) add_local_ring(hosts.front(), 0, 1.0, edges);
+    if (!chains.add(hosts.front(), 1.0, edges)) add_local_ring(hosts.front(), edges);
     return edges;
   }
   const std::size_t channels = channel_count(hosts);
   const double share = 1.0 / static_cast<double>(channels);
   for (std::size_t h = 0; h < hosts.size(); ++h) {
-    const bool meshed = chains.add(hosts[h], chain_part(hosts[h]), edges);
+    if (!chains.add(hosts[h], chain_part(hosts[h]), edges)) add_local_ring(hosts[h], edges);
     const Host& next = hosts[(h + 1) % hosts.size()];
     for (std::size_t channel = 0; channel < channels; ++channel) {
-      if (!meshed) add_local_ring(hosts[h], channel, share, edges);
       edges.push_back({network_gpu(hosts[h], channel), network_gpu(next, channel), share});
     }
   }
@@ -46,16 +55,14 @@ std::vector<Edge> tree_edges(std::span<const Member> members, const HostMesh& me
     edges.push_back({a, b, share});
     edges.push_back({b, a, share});
   };
-  std::vector<bool> meshed;  // up and down
-  for (const Host& host : hosts) meshed.push_back(chains.add(host, 2.0 * chain_part(host), edges));
+  for (const Host& host : hosts) {  // two trees, each up and down
+    if (!chains.add(host, 2.0 * chain_part(host), edges)) add_local_chains(host, channels, 2.0 * share, edges);
+  }
   for (std::size_t channel = 0; channel < channels; ++channel) {
     for (std::size_t tree = 0; tree < 2; ++tree) {
       for (std::size_t label = 0; label < hosts.size(); ++label) {
         const std::size_t h = host_of_label(label, tree, hosts.size());
         const Host& host = hosts[h];
-        for (std::size_t i = 0; !meshed[h] && i + 1 < host.size(); ++i) {
-          both_ways(host[(channel + i) % host.size()], host[(channel + i + 1) % host.size()]);
-        }
         if (parent[label] == hosts.size()) continue;  // the root
         const Host& up = hosts[host_of_label(parent[label], tree, hosts.size())];
         both_ways(network_gpu(host, channel), network_gpu(up, channel));

@@ -242,12 +242,13 @@ class Folder {
 }  // namespace
 
 TrafficOwner owner_of_collective(const GroupTable& groups, std::uint32_t communicator, collective::Algorithm algorithm) {
-  return {std::uint64_t{communicator} * 4 + static_cast<std::uint64_t>(algorithm), groups.communicator(communicator).axis};
+  return {std::uint64_t{communicator} * collective::kAlgorithmCount + static_cast<std::uint64_t>(algorithm), groups.communicator(communicator).axis};
 }
 
 TrafficOwner owner_of_messages(const GroupTable& groups, std::int32_t from_stage, std::int32_t to_stage) {
   constexpr std::uint64_t kStages = 4096;
-  return {(groups.size() + static_cast<std::uint64_t>(from_stage) * kStages + static_cast<std::uint64_t>(to_stage)) * 4 + 3, scenario::TrafficAxis::kPipeline};
+  const std::uint64_t pair = static_cast<std::uint64_t>(from_stage) * kStages + static_cast<std::uint64_t>(to_stage);
+  return {groups.size() * collective::kAlgorithmCount + pair, scenario::TrafficAxis::kPipeline};
 }
 
 UseBuilder::UseBuilder(const topology::Router& router, LinkPaths& paths)
