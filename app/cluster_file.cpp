@@ -56,11 +56,12 @@ scenario::Loaded load_cluster(const std::string& file, const std::vector<std::st
   return of_cluster(*root, file, problems);
 }
 
-scenario::Loaded cluster_of_text(const std::string& text, const std::string& name) {
+scenario::Loaded cluster_of_text(const std::string& text, const std::string& name, const std::vector<std::string>& sets) {
   Diagnostics problems;
   auto root = scenario::parse_yaml(text, name, problems);
   problems.throw_if_any();
   if (!root) throw UserError("no cluster in " + name);
+  for (const std::string& set : sets) scenario::apply_set(*root, set, problems);
   return of_cluster(*root, name, problems);
 }
 

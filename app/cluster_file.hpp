@@ -12,6 +12,6 @@ namespace stepcast::app {
 scenario::Loaded load_cluster(const std::string& file, const std::vector<std::string>& sets);
 
 // Of the text of a file with only a cluster; `name` stands for the file in errors.
-scenario::Loaded cluster_of_text(const std::string& text, const std::string& name);
+scenario::Loaded cluster_of_text(const std::string& text, const std::string& name, const std::vector<std::string>& sets = {});
 
 }  // namespace stepcast::app

@@ -156,8 +156,8 @@ Command network_command() {
   return {.name = "network",
           .summary = "collectives, flows or recorded flows alone on a fabric",
           .operands = {.usage = "[FILE.yaml]", .min = 0, .max = 1},
-          .details = "--collective times one on the cluster of FILE (a scenario, or a file with only a cluster: section) size by size and "
-                     "prints nccl-tests' own table. Without, FILE has a cluster: section as a scenario has, and the flows in traffic:; with --transport they also run packet by packet. "
+          .details = "--collective times one on the cluster of FILE (a scenario, or a file with only a cluster: section; without FILE one "
+                     "dgx-h100, which --set changes) size by size and prints nccl-tests' own table. Without --collective, FILE has a cluster: section as a scenario has, and the flows in traffic:; with --transport they also run packet by packet. "
                      "--replay replays flows of a packet-level recording on the paths that they took and prints mean, p99 and makespan, "
                      "simulated and recorded, and the error of single flows.",
           .options = network_options(),

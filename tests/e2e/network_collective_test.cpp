@@ -89,7 +89,16 @@ TEST_CASE("network: the algorithm and protocol that the user names, or the error
   refused("--collective all_reduce --sizes 8Q " + cluster.file, "unknown unit");
   refused("--collective all_reduce --sizes 8M..1K " + cluster.file, "ends below its start");
   refused("--collective all_reduce --ranks 17 " + cluster.file, "2 to 16");
-  refused("--collective all_reduce", "no cluster");
+  refused("--collective all_reduce --set cluster.nodez=2", "did you mean 'nodes'?");
+}
+
+TEST_CASE("network: without a file a collective runs on one usual node, which --set changes") {
+  const auto table = [](const std::string& options) { return run_stepcast("network --collective all_reduce --sizes 1M " + options).out; };
+  const std::string usual = table("");
+  CHECK_MESSAGE(usual.starts_with("# no FILE given, dgx-h100"), usual);
+  CHECK(usual.find("Rank  7") != std::string::npos);
+  CHECK(usual.find("Rank  8") == std::string::npos);
+  CHECK(table("--set cluster.nodes=2 --set cluster.node=dgx-b200").find("Rank 15") != std::string::npos);
 }
 
 // Zipf with s = 1 on 16 ranks: the hottest receives 16 / H(16) = 4.73 times the mean, so the call takes about that much longer.
