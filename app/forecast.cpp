@@ -8,6 +8,7 @@
 
 #include "app/communication_choice.hpp"
 #include "app/evidence.hpp"
+#include "app/model_choice.hpp"
 #include "app/placed.hpp"
 #include "app/routing_choice.hpp"
 #include "app/setup.hpp"
@@ -135,7 +136,13 @@ Forecast forecast(const Setup& setup, const ForecastOptions& options) {
     return run::simulate(setup.plan, machine, {.fold = options.fold, .record = recorded_workers(setup.plan, options.trace_workers)});
   });
   f.parameters = static_cast<double>(workload::count_parameters(setup.shape).total);
+  f.trained_parameters = f.parameters;
   f.model_title = fmt::format("{}, {} parameters", setup.shape.name, human_count(f.parameters));
+  if (const auto adapters = pick_adapters(setup.scenario.training)) {
+    f.trained_parameters = static_cast<double>(workload::count_adapters(setup.shape, *adapters).total);
+    f.model_title += fmt::format("{}, {} trained in adapters of rank {}", adapters->base ? ", 4-bit" : "",
+                                 human_count(f.trained_parameters), adapters->rank);
+  }
   f.cluster_title = cluster_title(setup, fabric);
   f.transport = transports_text(setup, fabric);
   f.gpus = setup.plan.world_size();

@@ -38,6 +38,7 @@ struct Forecast {
   std::string cluster_title;               // "1 x dgx-h100 (8 x NVIDIA H100 SXM5 80 GB)"
   std::string transport;                   // what the network cards speak; empty: not worth saying
   double parameters = 0.0;                 // of the model
+  double trained_parameters = 0.0;         // all, or those of adapters
   std::int64_t gpus = 0;
   FlopRate peak;                           // dense, of the training precision, one GPU
   Bytes device_memory;                     // of one GPU

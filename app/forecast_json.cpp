@@ -91,6 +91,7 @@ Json forecast_json(const Forecast& forecast) {
   json["simulator"] = simulator_json(forecast);
   json["gpus"] = forecast.gpus;
   json["parameters"] = forecast.parameters;
+  json["trained_parameters"] = forecast.trained_parameters;
   json["model_flops_per_step"] = forecast.plan.work.model_flops.si();
   json["flops_convention"] = forecast.plan.work.flops_convention;
   json["peak_flops_per_gpu"] = forecast.peak.si();

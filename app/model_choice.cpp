@@ -1,5 +1,6 @@
 #include "app/model_choice.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -121,6 +122,20 @@ parallel::Optimizer optimizer_of(scenario::OptimizerChoice choice) {
   return parallel::Optimizer::kAdam;
 }
 
+workload::Adapters adapters_of(const scenario::Lora& lora) {
+  const auto on = [&](scenario::AdapterTarget target) {
+    return std::find(lora.targets.begin(), lora.targets.end(), target) != lora.targets.end();
+  };
+  workload::Adapters adapters{.rank = lora.rank,
+                              .qkv = on(scenario::AdapterTarget::kQkv),
+                              .out = on(scenario::AdapterTarget::kOut),
+                              .up = on(scenario::AdapterTarget::kUp),
+                              .down = on(scenario::AdapterTarget::kDown),
+                              .base = std::nullopt};
+  if (lora.base == scenario::AdapterBase::kNf4) adapters.base = workload::FourBits{lora.double_quant};
+  return adapters;
+}
+
 workload::Recompute recompute_of(scenario::RecomputePolicy policy) {
   switch (policy) {
     case scenario::RecomputePolicy::kNone: return workload::Recompute::kNone;
@@ -237,6 +252,7 @@ parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload:
   strategy.gradient_dtype = gradient_dtype(s.memory.gradients);
   strategy.fp32_master = s.memory.fp32_master;
   strategy.optimizer = optimizer_of(s.training.optimizer);
+  strategy.adapters = pick_adapters(s.training);
   strategy.recompute = recompute_of(s.memory.recompute);
   strategy.recompute_parts.norms = s.memory.recompute_norms;
   strategy.recompute_parts.latents = s.memory.recompute_latents;
@@ -255,6 +271,10 @@ parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload:
   }
   if (!problems.empty()) throw UserError(problems);
   return strategy;
+}
+
+std::optional<workload::Adapters> pick_adapters(const scenario::Training& training) {
+  return training.lora ? std::optional{adapters_of(*training.lora)} : std::nullopt;
 }
 
 plan::Dtype matrix_dtype(const scenario::Training& training) {

@@ -15,6 +15,9 @@ workload::ModelShape pick_model(const scenario::Loaded& loaded);
 parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload::ModelShape& shape);
 
 // The number format that the matrix products run in: the one whose peak MFU divides by.
+// What is trained; empty: everything.
+std::optional<workload::Adapters> pick_adapters(const scenario::Training& training);
+
 plan::Dtype matrix_dtype(const scenario::Training& training);
 
 }  // namespace stepcast::app

@@ -26,6 +26,7 @@ std::size_t finished_at(const std::vector<workload::Step>& steps, std::size_t st
 }
 
 void add_block(const workload::Block& block, std::size_t chunk, std::size_t index, std::vector<GradientPiece>& pieces) {
+  if (block.parameters == 0) return;
   SIM_CHECK(!block.backward.empty(), block.name);
   std::int64_t left = block.parameters - block.routed_parameters;
   std::int64_t routed_left = block.routed_parameters;

@@ -153,6 +153,32 @@ void check_experts(const workload::ModelShape& shape, const Strategy& s, Problem
   }
 }
 
+void check_adapters(const workload::ModelShape& shape, const Strategy& s, Problems& problems) {
+  if (!s.adapters) return;
+  const workload::Adapters& a = *s.adapters;
+  problems.positive("training.lora.rank", a.rank);
+  if (!(a.qkv || a.out || a.up || a.down))
+    problems.add("training.lora.targets", "", "adapters on nothing: nothing would be trained", "at least one of qkv, out, up, down", "none");
+  if (a.rank % s.tp != 0) {
+    problems.add("training.lora.rank", "parallel.tp", fmt::format("a rank of {} cannot be cut over {} tensor-parallel ranks", a.rank, s.tp),
+                 fmt::format("a multiple of {} (parallel.tp)", s.tp), fmt::format("{}", a.rank));
+  }
+  if (shape.experts && (a.up || a.down) && expert_tensor(s) > 1) {
+    problems.add("training.lora.targets", s.etp ? "parallel.etp" : "parallel.tp", "adapters on experts that several ranks share are not modelled",
+                 "parallel.etp 1, or neither up nor down", fmt::format("etp {}", expert_tensor(s)));
+  }
+  if (shape.predicted_ahead > 0) {
+    problems.add("model.mtp_layers", "training.lora", "prediction modules beside adapters are not modelled", "0 with training.lora",
+                 fmt::format("{}", shape.predicted_ahead));
+  }
+  if (a.base && s.gemm_dtype == plan::Dtype::kFp8) {
+    problems.add("training.lora.base", "training.precision", "a 4-bit base is brought back to 16 bits, not to fp8", "training.precision bf16 or fp16", "nf4 with fp8");
+  }
+  if (a.base && plan::element_bytes(s.dtype) > 2) {
+    problems.add("training.lora.base", "training.precision", "a 4-bit base is brought back to 16 bits", "training.precision bf16 or fp16", plan::name_of(s.dtype));
+  }
+}
+
 // What a schedule asks of stages, chunks and micro-batches.
 void check_schedule(const Strategy& s, Problems& problems) {
   const char* const word = name_of(s.schedule);
@@ -276,7 +302,7 @@ void check_data(const workload::ModelShape& shape, const Strategy& s, Problems& 
                    fmt::format("{}", *s.shard_group));
     }
   }
-  if (s.zero >= 2 && s.pp > 1 && (shape.tied_embeddings || shape.predicted_ahead > 0)) {
+  if (s.zero >= 2 && s.pp > 1 && !s.adapters && (shape.tied_embeddings || shape.predicted_ahead > 0)) {
     problems.add("parallel.zero", "model.tied_embeddings",
                  "the tied embedding's gradient, sharded differently on the first and the last stage, cannot be summed",
                  "parallel.zero 0 or 1, or parallel.pp 1", fmt::format("parallel.zero {}, parallel.pp {}", s.zero, s.pp));
@@ -300,6 +326,7 @@ std::vector<StrategyError> check(const workload::ModelShape& shape, const Strate
   check_tensor(shape, strategy, problems);
   check_context(shape, strategy, problems);
   check_experts(shape, strategy, problems);
+  check_adapters(shape, strategy, problems);
   check_pipeline(shape, strategy, problems);
   check_batch(strategy, problems);
   if (problems.empty()) check_schedule(strategy, problems);

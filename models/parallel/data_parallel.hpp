@@ -19,6 +19,7 @@
 // With a shard group smaller than dp, a scatter is followed by an all-reduce of the shard over the
 // replicas (Megatron-Core's optimizer instances, FSDP's hybrid shard), in every micro-batch that
 // scatters.
+// Frozen weights (LoRA) are gathered with their unit as they are stored and never reduced.
 // Routed experts' parameters have replicas of their own: their buckets, gathers and scatters run over those,
 // on the same streams.
 // Each stream has a communicator of its own: gathers and reductions run side by side.

@@ -51,9 +51,9 @@ double factored_bytes(std::int64_t elements, std::int64_t tensors) {
 
 std::int64_t in_bytes(double bytes) { return static_cast<std::int64_t>(std::ceil(bytes)); }
 
-// Weights of linear layers: forward GEMMs but those of the unfused attention.
+// Trained weights of linear layers: forward GEMMs but those of the unfused attention.
 bool is_weight_product(const workload::Operator& op) {
-  return op.kernel.op == plan::OpClass::kGemm && op.kernel.gemm && op.name != "attention.scores" && op.name != "attention.context";
+  return op.kernel.op == plan::OpClass::kGemm && op.kernel.gemm && !op.frozen && op.name != "attention.scores" && op.name != "attention.context";
 }
 
 std::int64_t muon_elements(const StageModel& model, Kind kind) {

@@ -25,6 +25,7 @@ plan::Kernel norm_kernel(const StageModel& model, const Strategy& strategy) {
 }
 
 void zero_gradients(const StageModel& model, const Strategy& strategy, Emitter& emitter) {
+  if (model.parameters == 0) return;
   const StageScope scope{emitter, plan::Stage::kOptimizer};
   emitter.builder.compute(emitter.compute, "optimizer.zero_gradients", zero_kernel(model, strategy));
 }
@@ -32,7 +33,7 @@ void zero_gradients(const StageModel& model, const Strategy& strategy, Emitter& 
 void update_parameters(const StageModel& model, const Strategy& strategy, const Groups& groups, Emitter& emitter) {
   const StageScope scope{emitter, plan::Stage::kOptimizer};
   if (strategy.clip_gradients) {
-    emitter.builder.compute(emitter.compute, "optimizer.norm", norm_kernel(model, strategy));
+    if (model.parameters > 0) emitter.builder.compute(emitter.compute, "optimizer.norm", norm_kernel(model, strategy));
     if (groups.norm) {
       const plan::Purpose purpose = shard_size(strategy) > 1 || strategy.ep > 1 ? plan::Purpose::kData
                                     : strategy.pp > 1        ? plan::Purpose::kPipeline
@@ -42,6 +43,7 @@ void update_parameters(const StageModel& model, const Strategy& strategy, const 
           {plan::CollectiveKind::kAllReduce, *groups.norm, Bytes{kFp32Bytes}, plan::Dtype::kFp32, purpose});
     }
   }
+  if (model.parameters == 0) return;
   for (const UpdateKernel& update : update_kernels(model, strategy)) emitter.builder.compute(emitter.compute, update.label, update.kernel);
 }
 

@@ -14,7 +14,7 @@ plan::Work work_of(const workload::ModelShape& shape, const Strategy& strategy) 
   work.samples = strategy.global_batch;
   work.tokens = strategy.global_batch * strategy.sequence;
   work.model_flops = static_cast<double>(strategy.global_batch) *
-                     model_flops_per_sequence(shape, strategy.sequence, strategy.flops_convention);
+                     model_flops_per_sequence(shape, strategy.sequence, strategy.flops_convention, strategy.adapters);
   work.flops_convention = name_of(strategy.flops_convention);
   return work;
 }

@@ -34,6 +34,8 @@ Sharded::Sharded(const DataParallelContext& context)
     const std::size_t unit = is_layer ? units_.size() - 1 : *root;
     units_[unit].elements.dense += is_replicated(context, Kind::kDense) ? block.block->parameters - block.block->routed_parameters : 0;
     units_[unit].elements.routed += is_replicated(context, Kind::kExpert) ? block.block->routed_parameters : 0;
+    if (is_replicated(context, Kind::kDense)) units_[unit].frozen_dense += block.block->frozen.dense;
+    if (is_replicated(context, Kind::kExpert)) units_[unit].frozen_routed += block.block->frozen.routed;
     ++units_[unit].blocks;
     unit_of_block_.push_back(unit);
   }
@@ -124,8 +126,11 @@ void Sharded::gather(std::size_t index) {
   // The buffer may be one that an earlier unit has left: compute must be through with it. This is also
   // what keeps the stream from running further ahead than `prefetch`.
   if (last_used_) e.builder.wait(gather_stream_, *last_used_);
-  const Bytes dense = parameter_bytes(s, padded_to_shards(s, unit.elements.dense, Kind::kDense));
-  const Bytes routed = parameter_bytes(s, padded_to_shards(s, unit.elements.routed, Kind::kExpert));
+  const auto whole = [&](std::int64_t elements, Bytes frozen, Kind kind) {
+    return parameter_bytes(s, padded_to_shards(s, elements, kind)) + Bytes{padded_to_shards(s, frozen.count(), kind)};
+  };
+  const Bytes dense = whole(unit.elements.dense, unit.frozen_dense, Kind::kDense);
+  const Bytes routed = whole(unit.elements.routed, unit.frozen_routed, Kind::kExpert);
   unit.parameters = e.acquire(gather_stream_, "parameter.unit", dense + routed, plan::Category::kCommunication);
   const auto gather_part = [&](const ReplicaGroups& groups, Bytes size) {
     if (size > Bytes{0})

@@ -24,6 +24,8 @@ class Sharded final : public DataParallel {
   // What is gathered, used and reduced as a whole.
   struct Unit {
     Elements elements;             // sharded ones; experts without replicas are not
+    Bytes frozen_dense;            // gathered with them, never reduced
+    Bytes frozen_routed;
     bool keeps = false;           // gathered while any micro-batch is in flight
     std::size_t gradients_left = 0;  // blocks whose backward is still to come in this action
     std::size_t blocks = 0;

@@ -32,6 +32,7 @@ workload::BlockOptions block_options(const Strategy& strategy) {
   options.dropout = strategy.dropout;
   options.vocab_padding = strategy.vocab_padding;
   options.gradient_dtype = strategy.gradient_dtype;
+  options.adapters = strategy.adapters;
   return options;
 }
 
@@ -40,6 +41,10 @@ namespace {
 void count_partial_gradients(const workload::ModelShape& shape, const workload::BlockOptions& options,
                              ModelBlocks& blocks) {
   if (options.tensor_parallel == 1) return;
+  if (options.adapters) {
+    blocks.partial_per_layer = whole_adapter_elements(shape, options);
+    return;
+  }
   if (!shape.qk_norm_whole) blocks.partial_per_layer += qk_norm_parameters(shape, 0, 0);
   if (!options.sequence_parallel) return;
   const std::int64_t norm = norm_parameters(shape, shape.hidden);
@@ -86,7 +91,7 @@ ModelBlocks make_blocks(const workload::ModelShape& shape, const Strategy& strat
     if (is_new) blocks.layers.push_back(make_layer(shape, layer, options));
     blocks.block_of_layer.push_back(entry->second);
   }
-  if ((shape.tied_embeddings || shape.predicted_ahead > 0) && !one_table) {
+  if ((shape.tied_embeddings || shape.predicted_ahead > 0) && !one_table && !strategy.adapters) {
     blocks.tied_elements = padded_vocab(shape, options) / strategy.tp * shape.hidden;
   }
   count_partial_gradients(shape, options, blocks);
@@ -170,6 +175,7 @@ std::vector<StageModel> split_stages(const ModelBlocks& blocks, const Strategy& 
       model.tensors += block.block->matrix_count;
       model.routed_parameters += block.block->routed_parameters;
       model.routed_tensors += block.block->routed_count;
+      model.frozen += block.block->frozen;
     }
   }
   return result;

@@ -55,10 +55,11 @@ struct StageModel {
   Placement placement;
   std::vector<StageBlock> blocks;
   std::vector<StageChunk> chunks;
-  std::int64_t parameters = 0;  // per worker
+  std::int64_t parameters = 0;  // per worker, trained
   std::int64_t tensors = 0;     // parameter tensors
   std::int64_t routed_parameters = 0;  // of `parameters`: routed experts'
   std::int64_t routed_tensors = 0;
+  workload::FrozenWeights frozen;
   std::int64_t partial_gradients = 0;
   std::int64_t tied_gradients = 0;  // summed with the other stage that holds the table
   Bytes boundary;

@@ -61,9 +61,10 @@ class StageWriter {
   void allocate_states() {
     emitter_.builder.context({Stage::kInput, {}, {}});
     const PersistentState state = persistent_state(model_, strategy_);
-    emitter_.builder.alloc(emitter_.compute, "parameters", state.parameters, Category::kParameters);
-    emitter_.builder.alloc(emitter_.compute, "gradients", state.gradients, Category::kGradients);
-    emitter_.builder.alloc(emitter_.compute, "optimizer", state.optimizer, Category::kOptimizer);
+    // A stage without adapters has neither gradients nor an optimizer.
+    emitter_.acquire(emitter_.compute, "parameters", state.parameters, Category::kParameters);
+    emitter_.acquire(emitter_.compute, "gradients", state.gradients, Category::kGradients);
+    emitter_.acquire(emitter_.compute, "optimizer", state.optimizer, Category::kOptimizer);
   }
 
   void write_passes(const Action& action) {
@@ -170,8 +171,10 @@ class StageWriter {
                      [=, this](std::size_t step) { data_->after_backward_step(i, step); });
       lane.add(context, [=, this, &code] {
         // The gradients of norms, made with the input's, count as ready with the block's last step.
-        const std::size_t last = code.backward.size() - 1;
-        if (code.backward_weight.empty() || code.backward_weight.back().index != last) data_->after_backward_step(i, last);
+        if (!code.backward.empty()) {
+          const std::size_t last = code.backward.size() - 1;
+          if (code.backward_weight.empty() || code.backward_weight.back().index != last) data_->after_backward_step(i, last);
+        }
         emitter_.release(emitter_.compute, at(kept_, i, pass));
         data_->after_backward(i);
       });
@@ -187,7 +190,7 @@ class StageWriter {
                                    gradient_bytes(strategy_, ceil_div(elements, parts)), strategy_.gradient_dtype,
                                    purpose});
     };
-    if (!groups_.copies.empty()) {
+    if (!groups_.copies.empty() && model_.parameters > 0) {
       const std::int32_t lower = std::min(model_.stage, model_.placement.stages - 1 - model_.stage);
       all_reduce("gradient.copies", groups_.copies[static_cast<std::size_t>(lower)], model_.parameters,
                  plan::Purpose::kPipeline);

@@ -6,6 +6,7 @@
 // Model    parameters  e_p P, ZeRO-3: e_p P/d
 //          gradients   e_g P, ZeRO-2 and 3: e_g P/d
 //          optimizer   (4 if a master copy is kept + the optimizer's states) P, ZeRO-1, 2 and 3: P/d
+//          frozen weights (LoRA) as they are stored, ZeRO-3: /d; scales of 4-bit weights whole. P is then adapters
 // Source   Rajbhandari et al. 2020 (ZeRO), section 3.1: with fp16 gradients and Adam 2 + 2 + 12 bytes
 //          routed experts' part of P is divided by its own replicas instead
 // Ignores  uneven shards: P/d is rounded up

@@ -67,6 +67,7 @@ struct Strategy {
   bool fp32_master = true;                       // master parameters beside low-precision ones
   Optimizer optimizer = Optimizer::kAdam;
   bool clip_gradients = true;
+  std::optional<workload::Adapters> adapters;    // LoRA: these are trained, all else is frozen
 
   // What a block runs and keeps (see workload::BlockOptions).
   workload::Recompute recompute = workload::Recompute::kNone;

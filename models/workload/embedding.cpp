@@ -31,7 +31,9 @@ std::vector<Step> forward(const Context& c) {
   return steps.take();
 }
 
+// Nothing before it needs a gradient.
 std::vector<Step> backward(const Context& c) {
+  if (c.options.adapters) return {};
   const LocalDims& d = c.d;
   StepList steps{d, c.options};
   const std::int64_t m = d.norm_rows * d.hidden;
@@ -83,6 +85,7 @@ Block make_embedding(const ModelShape& shape, const BlockOptions& options) {
     block.parameters += norm_parameters(shape, d.hidden);
     block.matrix_count += norm_parameters(shape, d.hidden) / d.hidden;
   }
+  if (options.adapters) freeze(d, block);
   return block;
 }
 

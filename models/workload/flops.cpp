@@ -53,22 +53,26 @@ double score_pairs(const ModelShape& shape, std::int64_t sequence, bool causal) 
 }  // namespace
 
 Flops model_flops_per_sequence(const ModelShape& shape, std::int64_t sequence,
-                               FlopsConvention convention) {
+                               FlopsConvention convention, const std::optional<Adapters>& adapters) {
   const double s = wide(sequence);
+  // What `weights` that are frozen save a token, less what adapters add.
+  const auto saved = [&](double weights) {
+    return adapters ? 2 * weights - 6 * wide(count_adapters(shape, *adapters).active) : 0.0;
+  };
   // Of queries times keys, and of scores times values: twice the width where both are as wide.
   const double width = wide(shape.heads * (shape.head_dim + value_dim_of(shape)));
   switch (convention) {
     case FlopsConvention::kMegatron:
     case FlopsConvention::kLlama: {
       const double pairs = score_pairs(shape, sequence, convention == FlopsConvention::kLlama);
-      return Flops::from_si(3 * (2 * s * all_matrix_weights(shape) + 2 * width * pairs));
+      return Flops::from_si(3 * (2 * s * all_matrix_weights(shape) + 2 * width * pairs) - s * saved(all_matrix_weights(shape)));
     }
     case FlopsConvention::kPalm: {
       const ParameterCount count = count_parameters(shape);
       const double logits = wide(shape.vocab) * wide(shape.hidden);
       const double n = wide(count.active - count.embedding - count.head) + logits;
       const double blocks = wide(shape.layers + shape.predicted_ahead);
-      return Flops::from_si(s * (6 * n + 6 * blocks * width * s));
+      return Flops::from_si(s * (6 * n + 6 * blocks * width * s) - s * saved(n));
     }
   }
   return {};

@@ -114,6 +114,10 @@ Block make_head(const ModelShape& shape, const BlockOptions& options, bool share
     block.parameters += d.vocab;
     ++block.matrix_count;
   }
+  if (options.adapters) {
+    std::erase_if(block.saved, [](const SavedTensor& tensor) { return tensor.name == "head.logits.input"; });
+    freeze(d, block);
+  }
   return block;
 }
 

@@ -14,19 +14,20 @@ using plan::Pass;
 namespace {
 
 Linear q_down(const LayerContext& c) {
-  return {"attention.q_down", c.shape.latent->q_rank, c.d.hidden, false, c.d.norm_rows};
+  return adaptable({"attention.q_down", c.shape.latent->q_rank, c.d.hidden, false, c.d.norm_rows}, Projection::kQkv, Split::kWhole);
 }
 Linear kv_down(const LayerContext& c) {
-  return {"attention.kv_down", c.shape.latent->kv_rank + c.shape.latent->rope_dim, c.d.hidden, false, c.d.norm_rows};
+  return adaptable({"attention.kv_down", c.shape.latent->kv_rank + c.shape.latent->rope_dim, c.d.hidden, false, c.d.norm_rows},
+                   Projection::kQkv, Split::kWhole);
 }
 // Straight from the hidden state where there is no latent for queries.
 Linear q_up(const LayerContext& c) {
   const std::int64_t from = c.shape.latent->q_rank > 0 ? c.shape.latent->q_rank : c.d.hidden;
-  return {"attention.q_up", c.d.q_width, from};
+  return adaptable({"attention.q_up", c.d.q_width, from}, Projection::kQkv, Split::kColumns);
 }
 Linear kv_up(const LayerContext& c) {
   const std::int64_t width = c.d.q_heads * (c.shape.latent->nope_dim + c.shape.latent->value_dim);
-  return {"attention.kv_up", width, c.shape.latent->kv_rank};
+  return adaptable({"attention.kv_up", width, c.shape.latent->kv_rank}, Projection::kQkv, Split::kColumns);
 }
 
 // Keys of nope_dim and the shared part become keys of the whole width.
@@ -44,6 +45,12 @@ void latent_norm(const LayerContext& c, StepList& steps, const char* name, std::
 }
 
 }  // namespace
+
+std::vector<Linear> latent_linears(const LayerContext& c) {
+  std::vector<Linear> linears{kv_down(c), q_up(c), kv_up(c)};
+  if (c.shape.latent->q_rank > 0) linears.push_back(q_down(c));
+  return linears;
+}
 
 void latent_projections(const LayerContext& c, StepList& steps) {
   const LatentAttention& l = *c.shape.latent;

@@ -74,7 +74,8 @@ void parallel(const LayerContext& c, StepList& steps) {
     // One input, gathered again once; its two gradients are summed, then reduced once.
     mlp_half(c, steps, InputGradient::kLocal, regather);
     attention_half_to_qkv(c, steps);
-    steps.linear_backward(c.qkv(), InputGradient::kLocal, false);
+    // With adapters, by the first half that needs it.
+    steps.linear_backward(c.qkv(), InputGradient::kLocal, regather && steps.frozen() && !c.options.adapters->up);
     steps.sum("block.sum.grad", c.d.rows * c.d.hidden, Pass::kBackward);
     steps.reduce("block.grad");
   } else {
@@ -92,6 +93,7 @@ void parallel(const LayerContext& c, StepList& steps) {
 
 void bias_gradient(const LayerContext& c, StepList& steps, const std::string& name,
                    std::int64_t rows, std::int64_t width) {
+  if (steps.frozen()) return;
   const LocalDims& d = c.d;
   steps.add(name, {OpClass::kElementwise, Pass::kWeightGrad, static_cast<double>(rows * width),
                    rows * width * d.bytes + width * d.gradient_bytes, width * d.gradient_bytes,

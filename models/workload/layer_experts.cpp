@@ -32,13 +32,19 @@ Linear router(const LayerContext& c) {
   return {"router", shape_of(c).count, c.d.hidden, false, c.experts->tokens, 1, false, c.d.dtype};
 }
 Linear up(const LayerContext& c) {
-  return {"experts.up", c.experts->up_width, c.d.hidden, false, c.experts->rows, c.experts->local, true};
+  return adaptable({"experts.up", c.experts->up_width, c.d.hidden, false, c.experts->rows, c.experts->local, true},
+                   Projection::kUp, Split::kWhole);
 }
 Linear down(const LayerContext& c) {
-  return {"experts.down", c.d.hidden, c.experts->ffn, false, c.experts->rows, c.experts->local, true};
+  return adaptable({"experts.down", c.d.hidden, c.experts->ffn, false, c.experts->rows, c.experts->local, true},
+                   Projection::kDown, Split::kWhole);
 }
-Linear shared_up(const LayerContext& c) { return {"shared.up", c.experts->shared_up_width, c.d.hidden}; }
-Linear shared_down(const LayerContext& c) { return {"shared.down", c.d.hidden, c.experts->shared_ffn}; }
+Linear shared_up(const LayerContext& c) {
+  return adaptable({"shared.up", c.experts->shared_up_width, c.d.hidden}, Projection::kUp, Split::kColumns);
+}
+Linear shared_down(const LayerContext& c) {
+  return adaptable({"shared.down", c.d.hidden, c.experts->shared_ffn}, Projection::kDown, Split::kRows);
+}
 
 ActivationSize routed_activation(const LayerContext& c) {
   return {"experts", c.experts->all_rows(), c.experts->up_width, c.experts->ffn, shape_of(c).bias};
@@ -155,6 +161,12 @@ void add_up(const LayerContext& c, StepList& steps, const char* name, Pass pass)
 }
 
 }  // namespace
+
+std::vector<Linear> expert_linears(const LayerContext& c) {
+  std::vector<Linear> linears{up(c), down(c)};
+  if (has_shared(c)) linears.insert(linears.end(), {shared_up(c), shared_down(c)});
+  return linears;
+}
 
 void expert_half(const LayerContext& c, StepList& steps) {
   const ExpertDims& e = *c.experts;

@@ -109,7 +109,7 @@ std::vector<SavedTensor> saved_tensors(const LayerContext& c, bool with_scores) 
     save_mlp(c, saved);
   if (c.post_norms()) saved.add("norm2.post.input", norm_input);
   if (!parallel) saved.add("residual2.mask", mask);
-  return saved.take();
+  return kept_for_adapters(c, saved.take());
 }
 
 Bytes total(const std::vector<SavedTensor>& tensors) {
@@ -308,6 +308,7 @@ void fill_layer_memory(const LayerContext& c, Block& block) {
   block.backward_workspace = Bytes{backward_workspace(c)};
   fill_weight_operands(c, block);
   fill_parameters(c, block);
+  if (c.options.adapters) freeze_layer(c, block);
 }
 
 }  // namespace stepcast::workload

@@ -32,13 +32,13 @@ struct LayerContext {
   [[nodiscard]] bool expands_kv() const { return !flash() && d.kv_heads < d.q_heads; }
 
   [[nodiscard]] Linear qkv() const {
-    return {"attention.qkv", d.qkv_width, d.hidden, has_qkv_bias(shape)};
+    return adaptable({"attention.qkv", d.qkv_width, d.hidden, has_qkv_bias(shape)}, Projection::kQkv, Split::kColumns);
   }
   // Biases of row-parallel layers are added after the reduction, with the residual.
-  [[nodiscard]] Linear out() const { return {"attention.out", d.hidden, d.out_width, false}; }
+  [[nodiscard]] Linear out() const { return adaptable({"attention.out", d.hidden, d.out_width, false}, Projection::kOut, Split::kRows); }
   // The bias of `up` is added with the activation.
-  [[nodiscard]] Linear up() const { return {"mlp.up", d.up_width, d.hidden, false}; }
-  [[nodiscard]] Linear down() const { return {"mlp.down", d.hidden, d.ffn, false}; }
+  [[nodiscard]] Linear up() const { return adaptable({"mlp.up", d.up_width, d.hidden, false}, Projection::kUp, Split::kColumns); }
+  [[nodiscard]] Linear down() const { return adaptable({"mlp.down", d.hidden, d.ffn, false}, Projection::kDown, Split::kRows); }
 };
 
 // Rows and width that an activation function works on; `up` counts the gate.
@@ -84,6 +84,19 @@ double activation_flops(Activation activation);
 
 std::vector<Step> layer_forward(const LayerContext& c);
 std::vector<Step> layer_backward(const LayerContext& c);
+
+// Matrices of the layer that adapters may go on, and that a 4-bit base packs.
+std::vector<Linear> latent_linears(const LayerContext& c);  // Requires: latent attention
+std::vector<Linear> expert_linears(const LayerContext& c);  // Requires: c.experts
+std::vector<Linear> adaptable_linears(const LayerContext& c);
+
+// Elements that this rank holds of the adapter on a linear layer; of all its groups.
+std::int64_t adapter_elements(const Linear& linear, const LocalDims& dims, std::int64_t rank);
+
+// Takes out what only gradients of frozen weights would read; adds what adapters keep.
+std::vector<SavedTensor> kept_for_adapters(const LayerContext& c, std::vector<SavedTensor> saved);
+// All parameters become frozen ones, adapters the trained ones; their operands and workspace.
+void freeze_layer(const LayerContext& c, Block& block);
 
 // Saved tensors, peaks, parameters: everything of the block that is not a step.
 void fill_layer_memory(const LayerContext& c, Block& block);

@@ -18,6 +18,7 @@
 #include <variant>
 #include <vector>
 
+#include "models/workload/adapters.hpp"
 #include "models/workload/model_shape.hpp"
 #include "models/workload/routing.hpp"
 #include "sim/base/units.hpp"
@@ -79,12 +80,14 @@ struct BlockOptions {
   double dropout = 0.0;                           // > 0 keeps masks (1 byte an element)
   std::int64_t vocab_padding = 128;               // padded to a multiple of this times t (Megatron)
   plan::Dtype gradient_dtype = plan::Dtype::kFp32; // weight gradients accumulate in it
+  std::optional<Adapters> adapters;               // these are trained, all else is frozen
 };
 
 struct Operator {
   std::string name;  // "attention.qkv", "mlp.up", "norm1", ...
   plan::Kernel kernel;
   bool routed = false;  // works on routed experts' weights
+  bool frozen = false;  // on weights that are not trained
 };
 
 // The ranks that a block's collective runs over; across hosts and within one: parts of kExpert.
@@ -115,6 +118,19 @@ struct SavedTensor {
   Bytes size;  // per tensor-parallel rank
 };
 
+// Weights that are held and used but not trained, as they are stored; beside Block::parameters.
+struct FrozenWeights {
+  Bytes dense;
+  Bytes routed;  // of routed experts
+  Bytes scales;  // of 4-bit weights; not cut where parameters are sharded (FSDP leaves them on every rank)
+  FrozenWeights& operator+=(const FrozenWeights& other) {
+    dense += other.dense;
+    routed += other.routed;
+    scales += other.scales;
+    return *this;
+  }
+};
+
 struct Block {
   std::string name;                 // "layer", "embedding", "head"
   std::vector<Step> forward;
@@ -128,10 +144,11 @@ struct Block {
   Bytes recompute_peak;             // extra activations alive while the block is recomputed
   Bytes forward_workspace;          // largest transient within the pass (beyond saved)
   Bytes backward_workspace;
-  std::int64_t parameters = 0;      // held by one rank
+  std::int64_t parameters = 0;      // held by one rank, trained
   std::int64_t matrix_count = 0;    // parameter tensors, for optimizer launch counts
   std::int64_t routed_parameters = 0;  // of `parameters`: of the routed experts that this rank holds
   std::int64_t routed_count = 0;       // of `matrix_count`
+  FrozenWeights frozen;
 };
 
 // Requires: t divides heads, and kv_heads divides t or t divides kv_heads (checked by the planner).
@@ -143,6 +160,10 @@ Block make_head(const ModelShape& shape, const BlockOptions& options, bool share
 // projection, one more layer, the head again. Tables are the model's; the projection's weights are whole on
 // each tensor-parallel rank, which projects its own tokens. (DeepSeek-V3, arXiv 2412.19437 section 2.2.)
 Block make_predictor(const ModelShape& shape, const BlockOptions& options);
+
+// Elements of a layer's adapters that every tensor-parallel rank holds and sees its own tokens of: on weights
+// into latents. Requires: adapters.
+std::int64_t whole_adapter_elements(const ModelShape& shape, const BlockOptions& options);
 
 // Padded vocabulary: the next multiple of options.vocab_padding * t.
 std::int64_t padded_vocab(const ModelShape& shape, const BlockOptions& options);
@@ -159,7 +180,10 @@ Bytes boundary_activation(const ModelShape& shape, const BlockOptions& options);
 //              experts a token does not visit (Chowdhery et al. 2022, app. B)
 //   kLlama     as kMegatron but attention scores counted causally (half)
 enum class FlopsConvention : std::uint8_t { kMegatron, kPalm, kLlama };
-Flops model_flops_per_sequence(const ModelShape& shape, std::int64_t sequence, FlopsConvention convention);
+// With adapters, by each rule: a frozen weight counts in the forward pass and the input gradient, two thirds of
+// a trained one; adapters count as trained weights (Megatron-Bridge flop_utils.py, is_lora).
+Flops model_flops_per_sequence(const ModelShape& shape, std::int64_t sequence, FlopsConvention convention,
+                               const std::optional<Adapters>& adapters = std::nullopt);
 const char* name_of(FlopsConvention convention);
 
 }  // namespace stepcast::workload

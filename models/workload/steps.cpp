@@ -24,19 +24,20 @@ struct NormTraffic {
   int launches = 1;
 };
 
-NormTraffic norm_traffic(NormKind kind, bool backward, bool fused, std::int64_t e) {
-  if (fused) return backward ? NormTraffic{2 * e, e, 2} : NormTraffic{e, e, 1};
+// `frozen`: backward passes without the gradients of gain and shift.
+NormTraffic norm_traffic(NormKind kind, bool backward, bool fused, bool frozen, std::int64_t e) {
+  if (fused) return backward ? NormTraffic{2 * e, e, frozen ? 1 : 2} : NormTraffic{e, e, 1};
   const int casts = e == kFp32Bytes ? 0 : 2;  // into fp32 and back
   const std::int64_t cast = casts == 0 ? 0 : e + kFp32Bytes;
   if (kind == NormKind::kLayerNorm) {
     // forward: cast, norm, cast; backward: cast, dx (x, dy), gain and shift (x, dy), cast.
     if (!backward) return {cast + 4, cast + 4, 1 + casts};
-    return {cast + 16, cast + 4, 2 + casts};
+    return {cast + (frozen ? 8 : 16), cast + 4, (frozen ? 1 : 2) + casts};
   }
   // RMSNorm written out, forward: cast, square, mean, scale, cast, gain.
   if (!backward) return {cast + 12 + e, cast + 8 + e, 4 + casts};
   // backward: gain (dx; dgain), cast, scale (dx; row sum), square, sum of both, cast.
-  return {cast + 3 * e + 8 + 8 + 4 + 8, cast + e + 4 + 4 + 4, 6 + casts};
+  return {cast + (frozen ? 1 : 3) * e + 8 + 8 + 4 + 8, cast + e + 4 + 4 + 4, (frozen ? 5 : 6) + casts};
 }
 
 int norm_tensors(NormKind kind) { return kind == NormKind::kLayerNorm ? 2 : 1; }
@@ -87,7 +88,7 @@ void StepList::exchange(std::string name, Over over, CollectiveKind kind, std::i
 
 void StepList::norm(const std::string& name, NormKind kind, std::int64_t rows, std::int64_t width,
                     bool backward, int launches) {
-  const NormTraffic traffic = norm_traffic(kind, backward, fused_, d_.bytes);
+  const NormTraffic traffic = norm_traffic(kind, backward, fused_, frozen(), d_.bytes);
   const std::int64_t elements = rows * width;
   const double per_element = (kind == NormKind::kLayerNorm ? 7 : 4) * (backward ? 2 : 1);
   add(name, {OpClass::kNorm, backward ? Pass::kBackward : Pass::kForward,
@@ -98,16 +99,17 @@ void StepList::norm(const std::string& name, NormKind kind, std::int64_t rows, s
 
 void StepList::cast_to_fp8(const std::string& name, Pass pass, std::int64_t elements) {
   if (d_.gemm_dtype != Dtype::kFp8) return;
-  // Written twice: as it is, and transposed for the weight gradient (FP8 tensor cores take only
-  // K-major operands; Transformer Engine's cast_transpose).
+  // Written twice: as it is, and transposed for the weight gradient, where there is one (FP8 tensor cores take
+  // only K-major operands; Transformer Engine's cast_transpose).
   add(name, {OpClass::kElementwise, pass, static_cast<double>(elements), elements * d_.bytes,
-             2 * elements, 1});
+             (frozen() ? 1 : 2) * elements, 1});
 }
 
 void StepList::gemm_of(const Linear& l, std::string name, Pass pass, plan::GemmShape shape, std::int64_t read,
                        std::int64_t written) {
   gemm(std::move(name), pass, l.dtype.value_or(d_.gemm_dtype), shape, read, written);
   std::get<Operator>(steps_.back()).routed = l.routed;
+  std::get<Operator>(steps_.back()).frozen = frozen();
 }
 
 void StepList::linear(const Linear& l) {
@@ -115,8 +117,10 @@ void StepList::linear(const Linear& l) {
   const std::int64_t m = l.groups * rows;
   const std::int64_t e = l.dtype ? plan::element_bytes(*l.dtype) : d_.gemm_bytes;
   if (!l.dtype) cast_to_fp8(l.name + ".cast", Pass::kForward, m * l.k);
+  dequantise(l, Pass::kForward);
   gemm_of(l, l.name, Pass::kForward, {l.groups, rows, l.n, l.k},
           (m * l.k + l.groups * l.k * l.n) * e + (l.bias ? l.groups * l.n * d_.bytes : 0), m * l.n * d_.bytes);
+  if (adapted(l)) adapter(l);
 }
 
 void StepList::linear_backward(const Linear& l, InputGradient input_gradient, bool sharded_input) {
@@ -126,6 +130,7 @@ void StepList::linear_backward(const Linear& l, InputGradient input_gradient, bo
   const std::int64_t e = l.dtype ? plan::element_bytes(*l.dtype) : d_.gemm_bytes;
   const bool reduced = input_gradient == InputGradient::kReduced && d_.t > 1;
   if (!l.dtype) cast_to_fp8(l.name + ".grad.cast", Pass::kBackward, m * l.n);
+  if (frozen()) return frozen_backward(l, input_gradient, sharded_input);
 
   // The gathered input is needed by dW only: beside dX, and beside the issue of dX's reduction.
   if (sharded_input)

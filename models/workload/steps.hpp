@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,9 @@ struct Work {
   int launches = 1;
 };
 
+// How tensor-parallel ranks share a weight.
+enum class Split : std::uint8_t { kWhole, kColumns, kRows };
+
 struct Linear {
   std::string name;
   std::int64_t n = 0;  // output width
@@ -38,7 +42,15 @@ struct Linear {
   std::int64_t groups = 1;  // weights of their own, `rows` each: one grouped GEMM
   bool routed = false;      // routed experts' weights
   std::optional<plan::Dtype> dtype = {};  // empty: that of linear layers
+  Projection projection = Projection::kNone;  // what adapters know it as
+  Split split = Split::kWhole;
 };
+
+inline Linear adaptable(Linear linear, Projection projection, Split split) {
+  linear.projection = projection;
+  linear.split = split;
+  return linear;
+}
 
 // What happens to dX of a linear layer and to its saved input.
 enum class InputGradient : std::uint8_t {
@@ -46,10 +58,13 @@ enum class InputGradient : std::uint8_t {
   kReduced,  // column-parallel: all-reduced (or reduce-scattered) beside the weight gradient
 };
 
+// All parameters of a block become frozen ones, stored as they are trained elsewhere.
+void freeze(const LocalDims& dims, Block& block);
+
 class StepList {
  public:
   StepList(const LocalDims& dims, const BlockOptions& options)
-      : d_{dims}, fused_{options.fused_kernels}, fused_accumulation_{options.fused_accumulation} {}
+      : d_{dims}, fused_{options.fused_kernels}, fused_accumulation_{options.fused_accumulation}, adapters_{options.adapters} {}
 
   void add(std::string name, const Work& work);
   void add_kernel(std::string name, const plan::Kernel& kernel);
@@ -81,9 +96,20 @@ class StepList {
   [[nodiscard]] const LocalDims& dims() const { return d_; }
   [[nodiscard]] bool fused() const { return fused_; }
   // Kernels that add the gradients of `tensors` small parameters (biases, gains) to their sums.
-  [[nodiscard]] int accumulations(int tensors) const { return fused_accumulation_ ? 0 : tensors; }
+  [[nodiscard]] int accumulations(int tensors) const { return fused_accumulation_ || frozen() ? 0 : tensors; }
+  // Only adapters are trained.
+  [[nodiscard]] bool frozen() const { return adapters_.has_value(); }
 
  private:
+  // adapter_steps.cpp
+  void adapter(const Linear& linear);
+  void frozen_backward(const Linear& linear, InputGradient input_gradient, bool sharded_input);
+  void adapter_gradient(const Linear& linear);
+  void adapter_gemm(const Linear& linear, const char* suffix, plan::Pass pass, plan::GemmShape shape);
+  void adapter_weight_gradient(const Linear& linear, const char* suffix, std::int64_t n, std::int64_t k);
+  void dequantise(const Linear& linear, plan::Pass pass);
+  [[nodiscard]] bool adapted(const Linear& linear) const { return adapters_ && adapters_->on(linear.projection); }
+
   void cast_to_fp8(const std::string& name, plan::Pass pass, std::int64_t elements);
   void gemm_of(const Linear& linear, std::string name, plan::Pass pass, plan::GemmShape shape, std::int64_t read,
                std::int64_t written);
@@ -91,6 +117,7 @@ class StepList {
   LocalDims d_;
   bool fused_;
   bool fused_accumulation_;
+  std::optional<Adapters> adapters_;
   std::vector<Step> steps_;
 };
 

@@ -117,15 +117,38 @@ struct MemoryPolicy {
   friend bool operator==(const MemoryPolicy&, const MemoryPolicy&) = default;
 };
 
+// Low-rank adapters are trained, the model is frozen.
+struct Lora {
+  std::int64_t rank = 16;
+  std::vector<AdapterTarget> targets{AdapterTarget::kQkv, AdapterTarget::kOut, AdapterTarget::kUp, AdapterTarget::kDown};
+  AdapterBase base = AdapterBase::kAsTrained;
+  bool double_quant = true;
+
+  template <class V>
+  void visit(V& v) {
+    v.key("rank", rank, "Rank of the adapters; a multiple of parallel.tp.", between(1, 1e5).example("16"));
+    v.key("targets", targets,
+          "Matrices of each layer that have adapters: qkv (with latents: into and out of them), out, up (with the gate), down. Default: all four.",
+          not_empty().example("[qkv, out]"));
+    v.key("base", base,
+          "How the frozen matrices of layers are stored: as-trained (training.precision), or nf4 (QLoRA: 4 bits, brought back to "
+          "16 before each product).");
+    v.key("double_quant", double_quant, "nf4: the scales of its blocks are quantised again, 0.516 bytes a parameter rather than 0.5625.");
+  }
+  friend bool operator==(const Lora&, const Lora&) = default;
+};
+
 struct Training {
   Precision precision = Precision::kBf16;
   OptimizerChoice optimizer = OptimizerChoice::kAdam;
+  std::optional<Lora> lora;
 
   template <class V>
   void visit(V& v) {
     v.key("precision", precision, "Number format of parameters, activations and matrix products.");
     v.key("optimizer", optimizer,
           "The optimizer: what it keeps for each parameter, and its update (models/parallel/optimizer.hpp has both).");
+    v.key("lora", lora, "Fine-tuning of low-rank adapters on a frozen model (LoRA, QLoRA). Default: everything is trained.");
   }
   friend bool operator==(const Training&, const Training&) = default;
 };

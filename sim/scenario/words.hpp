@@ -77,6 +77,19 @@ constexpr WordList<OptimizerChoice, 6> enum_words(OptimizerChoice) {
            {"muon", OptimizerChoice::kMuon}}};
 }
 
+enum class AdapterTarget : std::uint8_t { kQkv, kOut, kUp, kDown };
+constexpr WordList<AdapterTarget, 4> enum_words(AdapterTarget) {
+  return {{{"qkv", AdapterTarget::kQkv},
+           {"out", AdapterTarget::kOut},
+           {"up", AdapterTarget::kUp},
+           {"down", AdapterTarget::kDown}}};
+}
+
+enum class AdapterBase : std::uint8_t { kAsTrained, kNf4 };
+constexpr WordList<AdapterBase, 2> enum_words(AdapterBase) {
+  return {{{"as-trained", AdapterBase::kAsTrained}, {"nf4", AdapterBase::kNf4}}};
+}
+
 enum class FlopsConventionChoice : std::uint8_t { kMegatron, kPalm, kLlama };
 constexpr WordList<FlopsConventionChoice, 3> enum_words(FlopsConventionChoice) {
   return {{{"megatron", FlopsConventionChoice::kMegatron},
