@@ -26,7 +26,9 @@ namespace stepcast::app {
 namespace {
 
 // NCCL's usual choice within an NVSwitch box; the scenario's communication.channels overrides it.
-constexpr std::int64_t kUsualChannels = 16;
+// PyTorch makes a cuBLAS handle, with a workspace, for each thread: of the forward pass and of autograd
+// (aten/src/ATen/cuda/CublasHandlePool.cpp).
+constexpr std::int64_t kLibraryHandles = 2;
 
 calibration::AttentionGeneration attention_generation(scenario::AttentionChoice choice) {
   if (choice == scenario::AttentionChoice::kFlash2) return calibration::AttentionGeneration::kFlash2;
@@ -35,8 +37,9 @@ calibration::AttentionGeneration attention_generation(scenario::AttentionChoice 
 }
 
 std::int64_t communicators_of(const plan::Plan& plan) {
-  // One communicator a group that has more than one member.
-  std::int64_t count = 0;
+  // One communicator a group that has more than one member, one for all workers (barriers, the loss), and one for the
+  // pipeline's messages.
+  std::int64_t count = (plan.world_size() > 1 ? 1 : 0) + (plan.degrees[plan::Axis::kPipeline] > 1 ? 1 : 0);
   for (const plan::Group& group : plan.groups) {
     std::int64_t size = 1;
     for (const plan::Axis axis : group.axes) size *= plan.degrees[axis];
@@ -48,13 +51,16 @@ std::int64_t communicators_of(const plan::Plan& plan) {
 run::Machine machine_of(const Setup& setup, const topology::Fabric& fabric, const topology::Router& router,
                         const gpu::GpuModel& model) {
   const scenario::Communication& communication = setup.scenario.communication;
-  const std::int64_t channels = communication.channels.value_or(kUsualChannels);
+  const collective::Parameters collectives = with_choices(setup.collectives, communication);
   return {.fabric = fabric,
           .router = router,
           .gpu = model,
-          .collectives = with_choices(setup.collectives, communication),
+          .collectives = collectives,
           .forced = forced_choices(communication),
-          .communicator_bytes = collective::communicator_memory(channels) * communicators_of(setup.plan),
+          .communicator_bytes = collective::communicator_memory(collectives.channels) * communicators_of(setup.plan),
+          .library_workspace = setup.scenario.memory.library_workspace.value_or(model.parameters().gemm_workspace * kLibraryHandles),
+          .device_memory = setup.hardware.gpu.device_memory().value,
+          .context = setup.scenario.memory.context.value_or(model.parameters().context),
           .communication_launch = model.parameters().host_collective,
           .paths = setup.paths,
           .transports = setup.transports,

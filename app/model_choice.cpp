@@ -253,6 +253,14 @@ parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload:
   strategy.fp32_master = s.memory.fp32_master;
   strategy.optimizer = optimizer_of(s.training.optimizer);
   strategy.adapters = pick_adapters(s.training);
+  if (s.training.engine == scenario::EngineChoice::kDeepSpeed) {
+    const bool low = plan::element_bytes(strategy.dtype) < plan::element_bytes(plan::Dtype::kFp32);
+    const bool sums_in_fp32 = strategy.gradient_dtype == plan::Dtype::kFp32;
+    strategy.keeps_stage_outputs = true;
+    strategy.copies_into_buckets = true;
+    strategy.casts_gradients = low && !sums_in_fp32;
+    strategy.keeps_low_gradients = low && sums_in_fp32;
+  }
   strategy.recompute = recompute_of(s.memory.recompute);
   strategy.recompute_parts.norms = s.memory.recompute_norms;
   strategy.recompute_parts.latents = s.memory.recompute_latents;
@@ -261,6 +269,7 @@ parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload:
                                                                                 : workload::AttentionKernel::kFlash;
   strategy.fused_kernels = s.model.fused_kernels;
   strategy.fused_loss = s.model.fused_loss.value_or(s.model.fused_kernels);
+  strategy.logit_copies = static_cast<int>(s.memory.logit_copies.value_or(strategy.fused_loss ? 0 : 1));
   strategy.fused_accumulation = s.model.fused_accumulation.value_or(s.model.fused_kernels);
   strategy.dropout = s.model.dropout;
   strategy.vocab_padding = s.model.vocab_padding;

@@ -7,6 +7,22 @@ namespace {
 
 constexpr std::int64_t kFp32Bytes = plan::element_bytes(plan::Dtype::kFp32);
 
+struct FlatGradients {
+  std::optional<plan::BufferId> fp32;  // until the update is done
+};
+
+// DeepSpeed's ZeRO flattens the shard's gradients and casts the flat copy; without ZeRO each gradient is cast and the
+// casts are flattened.
+FlatGradients flatten_gradients(const StageModel& model, const Strategy& strategy, Emitter& emitter) {
+  if (!strategy.casts_gradients) return {};
+  const std::int64_t elements = persistent_state(model, strategy).updated_elements;
+  const std::int64_t first = strategy.zero > 0 ? plan::element_bytes(strategy.gradient_dtype) : kFp32Bytes;
+  const auto parts = emitter.acquire(emitter.compute, "optimizer.gradients", Bytes{elements * first}, plan::Category::kGradients);
+  FlatGradients flat{emitter.acquire(emitter.compute, "optimizer.gradients.fp32", Bytes{elements * kFp32Bytes}, plan::Category::kGradients)};
+  emitter.release(emitter.compute, parts);
+  return flat;
+}
+
 }  // namespace
 
 plan::Kernel zero_kernel(const StageModel& model, const Strategy& strategy) {
@@ -44,7 +60,9 @@ void update_parameters(const StageModel& model, const Strategy& strategy, const 
     }
   }
   if (model.parameters == 0) return;
+  const FlatGradients flat = flatten_gradients(model, strategy, emitter);
   for (const UpdateKernel& update : update_kernels(model, strategy)) emitter.builder.compute(emitter.compute, update.label, update.kernel);
+  emitter.release(emitter.compute, flat.fp32);
 }
 
 }  // namespace stepcast::parallel

@@ -99,7 +99,13 @@ void Replicated::finish_gradients() {
   if (scatters_) {
     scatters_->drain();
   } else if (!context_.strategy.overlap_grad_reduce) {
-    for (const Bucket& bucket : buckets_) reduce_gradient(context_, stream_, "gradient.bucket", bucket.elements, bucket.kind);
+    for (const Bucket& bucket : buckets_) {
+      const Bytes size = std::min(context_.strategy.bucket, gradient_bytes(context_.strategy, bucket.elements));
+      std::optional<plan::BufferId> copy;
+      if (context_.strategy.copies_into_buckets) copy = e.acquire(e.compute, "gradient.bucket", size, plan::Category::kCommunication);
+      reduce_gradient(context_, stream_, "gradient.bucket", bucket.elements, bucket.kind);
+      e.release(e.compute, copy);
+    }
   } else if (stream_ != e.compute) {
     const StageScope scope{e, plan::Stage::kGradientSync};
     e.builder.order(stream_, e.compute);

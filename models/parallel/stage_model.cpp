@@ -28,6 +28,7 @@ workload::BlockOptions block_options(const Strategy& strategy) {
   options.recompute_parts = strategy.recompute_parts;
   options.fused_kernels = strategy.fused_kernels;
   options.fused_loss = strategy.fused_loss;
+  options.logit_copies = strategy.logit_copies;
   options.fused_accumulation = strategy.fused_accumulation;
   options.dropout = strategy.dropout;
   options.vocab_padding = strategy.vocab_padding;

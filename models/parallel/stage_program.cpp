@@ -65,6 +65,7 @@ class StageWriter {
     emitter_.acquire(emitter_.compute, "parameters", state.parameters, Category::kParameters);
     emitter_.acquire(emitter_.compute, "gradients", state.gradients, Category::kGradients);
     emitter_.acquire(emitter_.compute, "optimizer", state.optimizer, Category::kOptimizer);
+    emitter_.acquire(emitter_.compute, "gradient.placeholders", state.placeholders, Category::kGradients);
   }
 
   void write_passes(const Action& action) {
@@ -111,8 +112,22 @@ class StageWriter {
       lane.add(context, [=, this] {
         emitter_.release(emitter_.compute, *workspace);
         data_->after_forward(i);
+        if (i + 1 == chunk.first + chunk.count) keep_output(pass);
       });
     }
+  }
+
+  void keep_output(const Pass& pass) {
+    if (!strategy_.keeps_stage_outputs || model_.placement.stages == 1) return;
+    outputs_[{pass.chunk, pass.micro_batch}] =
+        emitter_.acquire(emitter_.compute, "stage.output", model_.boundary, Category::kActivations);
+  }
+
+  void drop_output(const Pass& pass) {
+    const auto output = outputs_.find({pass.chunk, pass.micro_batch});
+    if (output == outputs_.end()) return;
+    emitter_.release(emitter_.compute, output->second);
+    outputs_.erase(output);
   }
 
   // Both gradients, or what the input's needs alone.
@@ -156,6 +171,7 @@ class StageWriter {
               emitter_.acquire(emitter_.compute, code.kept_label, code.kept_for_weights, Category::kActivations);
         }
         if (i + 1 == chunk.first + chunk.count) port_.free_received(pass);
+        if (i == chunk.first) drop_output(pass);
         if (with_weights) data_->after_backward(i);
       });
     }
@@ -216,6 +232,7 @@ class StageWriter {
   std::unique_ptr<DataParallel> data_;
   std::map<const workload::Block*, CompiledBlock> compiled_;  // looked up only, never walked
   Buffers saved_;  // from a forward pass to its backward pass
+  std::map<std::pair<std::uint8_t, std::uint16_t>, std::optional<plan::BufferId>> outputs_;  // by chunk and micro-batch
   Buffers kept_;   // from the input gradients to the weight gradients
 };
 

@@ -9,6 +9,7 @@
 //          for one pass of one block
 //          A backward pass that puts its weight gradients off frees what only the input gradients need;
 //          the linear layers' inputs and output gradients live on to the weight gradients
+//          A stage's output is freed once sent, or (keeps_stage_outputs) with the micro-batch's backward pass
 // Overlapped actions  kernels of the two passes in turn: each collective that one of them has to wait
 //          for runs on stream tp beside the other's kernels (DeepSeek-AI 2024, section 3.2.1)
 // Tensor parallelism  a collective blocks compute, unless it may overlap: then it runs on stream tp,

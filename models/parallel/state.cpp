@@ -2,9 +2,28 @@
 
 #include "models/parallel/optimizer.hpp"
 
-namespace stepcast::parallel {
+#include <set>
+#include <utility>
+#include <variant>
 
+namespace stepcast::parallel {
 namespace {
+
+// Of one tensor for each shape of a weight in the stage's layers.
+std::int64_t elements_by_shape(const StageModel& model) {
+  std::set<std::pair<std::int64_t, std::int64_t>> shapes;
+  for (const StageBlock& block : model.blocks) {
+    if (block.role != BlockRole::kLayer) continue;
+    for (const workload::Step& step : block.block->backward) {
+      const auto* op = std::get_if<workload::Operator>(&step);
+      if (op == nullptr || op->kernel.pass != plan::Pass::kWeightGrad || !op->kernel.gemm) continue;
+      shapes.emplace(op->kernel.gemm->m, op->kernel.gemm->n);
+    }
+  }
+  std::int64_t elements = 0;
+  for (const auto& [m, n] : shapes) elements += m * n;
+  return elements;
+}
 
 // Whole, or a shard of it where parameters are sharded.
 Bytes frozen_bytes(const workload::FrozenWeights& frozen, const Strategy& strategy) {
@@ -28,6 +47,9 @@ PersistentState persistent_state(const StageModel& model, const Strategy& strate
   state.parameters += frozen_bytes(model.frozen, strategy);
   state.gradients = Bytes{state.gradient_elements * plan::element_bytes(strategy.gradient_dtype)};
   state.optimizer = optimizer_states(model, strategy) + Bytes{shard * master};
+  if (strategy.keeps_low_gradients) state.gradients += Bytes{state.gradient_elements * plan::element_bytes(strategy.dtype)};
+  if (strategy.fused_accumulation && strategy.zero < 2)
+    state.placeholders = Bytes{elements_by_shape(model) * plan::element_bytes(strategy.dtype)};
   return state;
 }
 

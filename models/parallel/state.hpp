@@ -5,9 +5,13 @@
 //          parameter and of a gradient
 // Model    parameters  e_p P, ZeRO-3: e_p P/d
 //          gradients   e_g P, ZeRO-2 and 3: e_g P/d
+//          and e_p P more where the backward pass's own gradients stay beside fp32 sums
 //          optimizer   (4 if a master copy is kept + the optimizer's states) P, ZeRO-1, 2 and 3: P/d
 //          frozen weights (LoRA) as they are stored, ZeRO-3: /d; scales of 4-bit weights whole. P is then adapters
-// Source   Rajbhandari et al. 2020 (ZeRO), section 3.1: with fp16 gradients and Adam 2 + 2 + 12 bytes
+//          placeholders  where weight gradients are added up in their GEMM, autograd is handed a tensor of the weight's
+//          shape that nobody reads: Transformer Engine keeps one for each shape of a layer's weights, e_p an element
+// Source   placeholders: NVIDIA/TransformerEngine pytorch/module/base.py, get_dummy_wgrad
+//          Rajbhandari et al. 2020 (ZeRO), section 3.1: with fp16 gradients and Adam 2 + 2 + 12 bytes
 //          routed experts' part of P is divided by its own replicas instead
 // Ignores  uneven shards: P/d is rounded up
 #pragma once
@@ -21,6 +25,7 @@ struct PersistentState {
   Bytes parameters;
   Bytes gradients;
   Bytes optimizer;
+  Bytes placeholders;
   std::int64_t gradient_elements = 0;
   std::int64_t updated_elements = 0;  // by this worker's optimizer
 };

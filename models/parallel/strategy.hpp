@@ -69,12 +69,20 @@ struct Strategy {
   bool clip_gradients = true;
   std::optional<workload::Adapters> adapters;    // LoRA: these are trained, all else is frozen
 
+  // Where DeepSpeed differs from Megatron-LM in what lives how long (runtime/pipe/engine.py, zero/stage_1_and_2.py,
+  // fp16/fused_optimizer.py, bf16_optimizer.py).
+  bool keeps_stage_outputs = false;     // until the micro-batch's backward pass (pipe_buffers)
+  bool copies_into_buckets = false;     // gradients are flattened into a buffer to be reduced
+  bool casts_gradients = false;         // 16-bit ones to fp32, all at once, for the update
+  bool keeps_low_gradients = false;     // of the backward pass, beside fp32 sums
+
   // What a block runs and keeps (see workload::BlockOptions).
   workload::Recompute recompute = workload::Recompute::kNone;
   workload::RecomputeParts recompute_parts;
   workload::AttentionKernel attention = workload::AttentionKernel::kFlash;
   bool fused_kernels = true;
   bool fused_loss = true;
+  int logit_copies = 0;
   bool fused_accumulation = true;
   double dropout = 0.0;
   std::int64_t vocab_padding = 128;

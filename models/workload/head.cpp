@@ -4,7 +4,11 @@
 //   forward   2 B 16-bit logit + 4 B fp32 copy, which is turned into the softmax in place
 //   kept      4 B, the softmax                       (Korthikanti et al. section 4.3: 4 s b v / t)
 //   backward  4 B softmax, turned into the gradient in place, + 2 B gradient in 16 bit
-// Unfused (log-softmax of a framework): another 4 B fp32 tensor in each pass.
+// Each further fp32 copy (logit_copies; a framework's log-softmax keeps its input): another 4 B in each pass.
+// The weight's gradient is a tensor of the compute dtype until it is added to its sum; with fused accumulation one of
+// that size stands for it (Megatron-LM layers.py LinearWithGradAccumulationAndAsyncCommunication).
+#include <algorithm>
+
 #include "models/workload/steps.hpp"
 
 namespace stepcast::workload {
@@ -89,7 +93,10 @@ Block make_head(const ModelShape& shape, const BlockOptions& options, bool share
   const std::int64_t n = d.norm_rows * d.hidden * d.bytes;
   const std::int64_t full = d.rows * d.hidden * d.bytes;
   const std::int64_t gathered = d.sequence_parallel ? full : 0;
-  const std::int64_t unfused = options.fused_loss ? 0 : c.logits() * kFp32Bytes;
+  const std::int64_t logits = c.logits() * d.bytes;
+  const std::int64_t softmax = c.logits() * kFp32Bytes;
+  const std::int64_t copies = options.logit_copies * softmax;
+  const std::int64_t weight = d.vocab * d.hidden * d.bytes;  // its gradient, or what stands for it
 
   Block block;
   block.name = "head";
@@ -97,9 +104,10 @@ Block make_head(const ModelShape& shape, const BlockOptions& options, bool share
   block.backward = backward(c);
   block.saved = {{"final_norm.input", Bytes{n}},
                  {"head.logits.input", Bytes{n}},
-                 {"head.softmax", Bytes{c.logits() * kFp32Bytes}}};
-  block.forward_workspace = Bytes{gathered + c.logits() * d.bytes + unfused};
-  block.backward_workspace = Bytes{c.logits() * d.bytes + unfused + gathered + full};
+                 {"head.softmax", Bytes{softmax}}};
+  block.forward_workspace = Bytes{gathered + logits + copies};
+  // The loss's gradient beside the softmax; then, the softmax gone, the weight's gradient as well.
+  block.backward_workspace = Bytes{logits + gathered + full + std::max(copies, weight - softmax)};
 
   block.weight_inputs = Bytes{n};
   block.weight_gradients = Bytes{c.logits() * d.bytes};

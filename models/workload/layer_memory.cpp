@@ -55,6 +55,9 @@ void save_attention(const LayerContext& c, Saved& saved, bool with_scores) {
   if (c.flash()) {
     saved.add("attention.statistics", d.batch * d.q_heads * d.sequence * kFp32Bytes);
     saved.add("attention.output", d.rows * d.out_width * d.bytes);
+    // A ring sends from a buffer of its own, which then serves the backward pass.
+    if (d.context > 1 && is_ring(c.options.context_style))
+      saved.add("attention.ring.keys_values", d.rows * (d.kv_width + d.v_width) * d.bytes);
     // In 16 bit the flash kernel's output is the projection's input: one tensor.
     if (d.gemm_bytes != d.bytes)
       saved.add("attention.out.input", d.rows * d.out_width * d.gemm_bytes);
@@ -155,7 +158,7 @@ std::int64_t forward_workspace(const LayerContext& c) {
                                gathered + mlp, mlp + full});
 }
 
-std::int64_t backward_workspace(const LayerContext& c) {
+std::int64_t backward_workspace(const LayerContext& c, std::int64_t weight_gradient) {
   const LocalDims& d = c.d;
   const std::int64_t e = d.bytes;
   const std::int64_t full = d.rows * d.hidden * e;
@@ -168,7 +171,7 @@ std::int64_t backward_workspace(const LayerContext& c) {
   const std::int64_t scores = c.flash() ? 0 : 2 * d.scores * e;  // gradient into and out of softmax
   return residual + std::max({gathered + ffn,                    // dX of mlp.down
                               ffn + up,                          // through the activation
-                              up + gathered + full,   // dX of mlp.up, input gathered again
+                              up + gathered + full + weight_gradient,  // dX of mlp.up, input gathered again
                               gathered + q,           // dX of attention.out
                               q + qkv + scores,       // through the attention core
                               qkv + gathered + full,  // dX of attention.qkv
@@ -285,6 +288,16 @@ Bytes drop_recomputed(const LayerContext& c, std::vector<SavedTensor>& saved) {
 
 }  // namespace
 
+std::int64_t largest_weight_gradient(const std::vector<Step>& backward) {
+  std::int64_t largest = 0;
+  for (const Step& step : backward) {
+    const auto* op = std::get_if<Operator>(&step);
+    if (op == nullptr || op->kernel.pass != plan::Pass::kWeightGrad || !op->kernel.gemm) continue;
+    largest = std::max(largest, op->kernel.gemm->batch * op->kernel.gemm->m * op->kernel.gemm->n);
+  }
+  return largest;
+}
+
 void fill_layer_memory(const LayerContext& c, Block& block) {
   switch (c.options.recompute) {
     case Recompute::kNone:
@@ -305,7 +318,9 @@ void fill_layer_memory(const LayerContext& c, Block& block) {
     }
   }
   block.forward_workspace = Bytes{forward_workspace(c)};
-  block.backward_workspace = Bytes{backward_workspace(c)};
+  // Not added up in the GEMM, a weight gradient is a tensor of its own until it has been added.
+  const std::int64_t weight_gradient = c.options.fused_accumulation ? 0 : largest_weight_gradient(block.backward) * c.d.bytes;
+  block.backward_workspace = Bytes{backward_workspace(c, weight_gradient)};
   fill_weight_operands(c, block);
   fill_parameters(c, block);
   if (c.options.adapters) freeze_layer(c, block);

@@ -52,6 +52,8 @@ enum class ContextStyle : std::uint8_t {
   kUlysses,    // all-to-all: the whole sequence for a part of the heads
 };
 
+constexpr bool is_ring(ContextStyle style) { return style == ContextStyle::kRing || style == ContextStyle::kPlainRing; }
+
 struct BlockOptions {
   std::int64_t micro_batch = 1;
   std::int64_t sequence = 0;
@@ -74,6 +76,7 @@ struct BlockOptions {
   // one kernel an operation, norms and softmax through fp32 copies.
   bool fused_kernels = true;
   bool fused_loss = true;  // cross-entropy in two kernels; false: six, through fp32 copies
+  int logit_copies = 0;    // fp32 copies of the logits beside the one that becomes the softmax
   // Weight gradients are added up in the epilogue of their GEMM; false: by one more kernel for
   // every parameter tensor.
   bool fused_accumulation = true;
@@ -164,6 +167,8 @@ Block make_predictor(const ModelShape& shape, const BlockOptions& options);
 // Elements of a layer's adapters that every tensor-parallel rank holds and sees its own tokens of: on weights
 // into latents. Requires: adapters.
 std::int64_t whole_adapter_elements(const ModelShape& shape, const BlockOptions& options);
+// Elements of the largest weight gradient that one of `backward` makes, all experts of a grouped product together.
+std::int64_t largest_weight_gradient(const std::vector<Step>& backward);
 
 // Padded vocabulary: the next multiple of options.vocab_padding * t.
 std::int64_t padded_vocab(const ModelShape& shape, const BlockOptions& options);

@@ -2,6 +2,7 @@
 // constants. References only; everything named here outlives the simulation.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "models/collective/cost.hpp"
@@ -21,6 +22,9 @@ struct Machine {
   collective::Parameters collectives;   // between hosts: of the cluster's own network
   collective::Forced forced;            // algorithm and protocol that the user chose
   Bytes communicator_bytes;             // NCCL buffers on each GPU
+  Bytes library_workspace{};            // of matrix libraries, taken from the framework's allocator
+  std::optional<Bytes> device_memory{}; // empty: no limit
+  Bytes context{};                      // CUDA context and libraries' code
   // Host time to issue a collective, a send or a receive.
   Duration communication_launch;
   PathRules paths;                      // how flows get their links, and what fails when

@@ -102,6 +102,9 @@ struct MemoryPolicy {
   bool recompute_activations = false;
   GradientPrecision gradients = GradientPrecision::kFp32;
   bool fp32_master = true;
+  std::optional<std::int64_t> logit_copies;  // default 0 with a fused loss, else 1
+  std::optional<Bytes> library_workspace;    // default by GPU
+  std::optional<Bytes> context;              // default by GPU
 
   template <class V>
   void visit(V& v) {
@@ -113,6 +116,15 @@ struct MemoryPolicy {
           "recompute selective: also the activation functions of MLPs and experts.");
     v.key("gradients", gradients, "Number format in which gradients are accumulated and reduced.");
     v.key("fp32_master", fp32_master, "The optimizer keeps fp32 parameters beside low-precision ones.");
+    v.key("logit_copies", logit_copies,
+          "fp32 copies of the logits that the loss holds beside its softmax. Default: 0 with model.fused_loss, else 1.",
+          between(0, 4).example("0"));
+    v.key("library_workspace", library_workspace,
+          "Device memory that matrix libraries work in, all handles together. Default: two of the profile's gemm_workspace, "
+          "for the forward pass's thread and the backward pass's.", above(0).example("64 MiB"));
+    v.key("context", context,
+          "Device memory of the CUDA context and the libraries' code. Default: the profile's, of libraries that load a kernel on first "
+          "use (CUDA 11.7 and up); before that about 1.3 GiB.", above(0).example("1343 MiB"));
   }
   friend bool operator==(const MemoryPolicy&, const MemoryPolicy&) = default;
 };
@@ -142,6 +154,7 @@ struct Training {
   Precision precision = Precision::kBf16;
   OptimizerChoice optimizer = OptimizerChoice::kAdam;
   std::optional<Lora> lora;
+  EngineChoice engine = EngineChoice::kMegatron;
 
   template <class V>
   void visit(V& v) {
@@ -149,6 +162,9 @@ struct Training {
     v.key("optimizer", optimizer,
           "The optimizer: what it keeps for each parameter, and its update (models/parallel/optimizer.hpp has both).");
     v.key("lora", lora, "Fine-tuning of low-rank adapters on a frozen model (LoRA, QLoRA). Default: everything is trained.");
+    v.key("engine", engine,
+          "Whose training loop decides what lives how long: deepspeed keeps a stage's outputs until their backward pass, copies "
+          "gradients into buckets, casts 16-bit gradients to fp32 for the update, and keeps them beside fp32 sums.");
   }
   friend bool operator==(const Training&, const Training&) = default;
 };

@@ -90,6 +90,12 @@ constexpr WordList<AdapterBase, 2> enum_words(AdapterBase) {
   return {{{"as-trained", AdapterBase::kAsTrained}, {"nf4", AdapterBase::kNf4}}};
 }
 
+// Whose training loop.
+enum class EngineChoice : std::uint8_t { kMegatron, kDeepSpeed };
+constexpr WordList<EngineChoice, 2> enum_words(EngineChoice) {
+  return {{{"megatron", EngineChoice::kMegatron}, {"deepspeed", EngineChoice::kDeepSpeed}}};
+}
+
 enum class FlopsConventionChoice : std::uint8_t { kMegatron, kPalm, kLlama };
 constexpr WordList<FlopsConventionChoice, 3> enum_words(FlopsConventionChoice) {
   return {{{"megatron", FlopsConventionChoice::kMegatron},
