@@ -9,6 +9,8 @@
 
 #include "calibration/truth_cluster.hpp"
 #include "calibration/truth_layers.hpp"
+#include "calibration/truth_megatron.hpp"
+#include "calibration/truth_memory_words.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
 
@@ -145,6 +147,14 @@ class RowTranslator {
       return;
     }
     count_gpus();
+    const std::string name = row_.text("model"), notes = row_.text("notes"), gpu = row_.text("gpu");
+    if (row_.text("framework").starts_with("Megatron-Core"))
+      test_ = megatron_test({.model = name, .notes = notes, .gpu = gpu, .hidden = *row_.integer("hidden"), .scores = scores(),
+                             .context_parallel = row_.integer("cp").value_or(1) > 1, .experts = row_.integer("experts").value_or(1) > 1});
+    if (test_ && !test_->refusal.empty()) {
+      out_.refusal = test_->refusal;
+      return;
+    }
     layers_ = layer_words({.attention = row_.text("attn_kind"),
                            .experts = row_.integer("experts"),
                            .top_k = row_.integer("moe_topk"),
@@ -177,9 +187,8 @@ class RowTranslator {
     const std::int64_t hidden = *row_.integer("hidden");
     const bool alibi = row_.text("attn_kind").starts_with("ALiBi") || row_.text("model").starts_with("MPT");
     const Framework& framework = framework_of(row_.text("framework"));
-    if (!row_.integer("vocab")) out_.assumed.emplace_back("vocabulary of 51200");
     std::string shape = fmt::format("layers: {}, hidden: {}, heads: {}, vocab: {}", *row_.integer("layers"), hidden,
-                                    *row_.integer("heads"), row_.integer("vocab").value_or(51200));
+                                    *row_.integer("heads"), vocab());
     const auto optional = [&](const char* key, const char* column) {
       if (const auto value = row_.integer(column)) shape += fmt::format(", {}: {}", key, *value);
     };
@@ -189,6 +198,7 @@ class RowTranslator {
     }
     optional("ffn", "ffn");
     shape += layers_.shape;
+    if (test_) return model_of_test(shape, gated);
     // Gated MLPs come with Llama's habits, the others with GPT's: norm, positions, biases, tied embeddings.
     shape += gated ? ", gated_mlp: true, norm: rmsnorm, position: rotary"
                    : fmt::format(", norm: layernorm, tied_embeddings: true, bias: {}, position: {}",
@@ -200,6 +210,29 @@ class RowTranslator {
                        "  fused_loss: {}\n  fused_accumulation: {}\n", shape,
                        *row_.integer("seq_len"), attention, framework.dropout, framework.fused_kernels, framework.fused_loss,
                        framework.fused_accumulation);
+  }
+
+  std::int64_t vocab() {
+    if (const auto stated = row_.integer("vocab")) return *stated;
+    constexpr std::int64_t kUsual = 51200;
+    const std::int64_t assumed = test_ && test_->vocab ? *test_->vocab : kUsual;
+    out_.assumed.push_back(fmt::format("vocabulary of {}", assumed));
+    return assumed;
+  }
+
+  // A functional test of Megatron-Core says more than a framework's habits.
+  [[nodiscard]] std::string model_of_test(const std::string& shape, bool gated) const {
+    std::string rest = fmt::format(", gated_mlp: {}, norm: {}, position: {}, tied_embeddings: {}, bias: {}, qk_norm: {}", gated,
+                                   test_->rms_norm ? "rmsnorm" : "layernorm", test_->rotary ? "rotary" : "learned", test_->tied,
+                                   test_->bias, test_->qk_norm);
+    return fmt::format("  shape: {{{}{}}}\n  sequence: {}\n  attention: {}\n  dropout: {}\n  fused_kernels: true\n"
+                       "  fused_loss: {}\n  fused_accumulation: {}\n", shape, rest, *row_.integer("seq_len"),
+                       test_->unfused_attention ? "unfused" : "flash", test_->dropout, test_->fused_loss, test_->fused_accumulation);
+  }
+
+  [[nodiscard]] std::int64_t scores() const {
+    const std::int64_t sequence = *row_.integer("seq_len");
+    return row_.integer("micro_batch").value_or(1) * *row_.integer("heads") / row_.integer("tp").value_or(1) * sequence * sequence;
   }
 
   [[nodiscard]] std::int64_t model_ranks() const {
@@ -245,15 +278,20 @@ class RowTranslator {
     const bool pure = row_.text("notes").find("MP mode PURE") != std::string::npos;
     const bool fp32_gradients = (framework.gradients_fp32 && !pure) || precision.find("fp32 grad") != std::string::npos;
     const std::string low = *word == "fp16" ? "fp16" : "bf16";
+    const std::string name = row_.text("framework"), gpu = row_.text("gpu"), notes = row_.text("notes");
+    memory_words_ = memory_words({.framework = name, .gpu = gpu, .notes = notes, .fp32_gradients = fp32_gradients,
+                                  .fused_loss = test_ && test_->fused_loss,
+                                  .library_workspace = test_ ? std::string_view{test_->library_workspace} : std::string_view{}});
     rest_ = fmt::format(
         "parallel: {{tp: {}, pp: {}, dp: {}, zero: {}, overlap_grad_reduce: {}{}{}{}}}\n"
         "batch: {{global: {}, micro: {}}}\n"
-        "memory: {{recompute: {}, gradients: {}}}\n"
+        "memory: {{recompute: {}, gradients: {}{}}}\n"
         "training: {{precision: {}{}}}\n",
         tp, pp, dp, zero, framework.overlaps_gradients || zero >= 2,
         sequence_parallel(tp) ? ", sequence_parallel: true" : "",
-        long_and_sparse(cp, tp) + shard_group(dp * cp, zero), virtual_stages(),
-        global_batch(dp, micro), micro, recompute_of(row_.text("recompute")), fp32_gradients ? "fp32" : low, *word, lora());
+        long_and_sparse(cp, tp) + shard_group(dp * cp, zero) + memory_words_.parallel, virtual_stages(),
+        global_batch(dp, micro), micro, recompute_of(row_.text("recompute")), fp32_gradients ? "fp32" : low, memory_words_.memory, *word,
+        lora() + memory_words_.training);
     return true;
   }
 
@@ -299,6 +337,8 @@ class RowTranslator {
   const topology::Catalogue& catalogue_;
   TruthRow& out_;
   LayerWords layers_;
+  std::optional<MegatronTest> test_;
+  MemoryWords memory_words_;
   std::int64_t gpus_ = 0;
   std::string rest_;
 };

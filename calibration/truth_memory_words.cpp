@@ -1,0 +1,42 @@
+#include "calibration/truth_memory_words.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+namespace stepcast::calibration {
+namespace {
+
+struct Habits {
+  std::string_view prefix;  // of the framework's name; the first match wins
+  int logit_copies;
+  bool deepspeed;
+  bool lazy_kernels;
+};
+constexpr std::array kHabits{
+    Habits{"Megatron-DeepSpeed", 1, true, false}, Habits{"Megatron + D", 1, true, false},
+    Habits{"DeepSpeed", 1, true, false},          Habits{"Megatron-LM Sep 2020", 0, false, false},
+    Habits{"Megatron-LM v2", 0, false, false},    Habits{"Megatron-LM PTD-P", 0, false, false},
+    Habits{"Megatron", 0, false, true},           Habits{"torchtitan", 1, false, true},
+    Habits{"", 0, false, true},
+};
+
+}  // namespace
+
+MemoryWords memory_words(const MemoryRow& row) {
+  const Habits& habits =
+      *std::find_if(kHabits.begin(), kHabits.end(), [&](const Habits& h) { return row.framework.starts_with(h.prefix); });
+  const bool before_clone = habits.deepspeed && row.gpu.starts_with("V100");
+  MemoryWords words;
+  words.memory = fmt::format(", logit_copies: {}", before_clone ? 0 : row.fused_loss ? 1 : habits.logit_copies);
+  if (!row.library_workspace.empty()) words.memory += fmt::format(", library_workspace: {}", row.library_workspace);
+  if (!habits.lazy_kernels) words.memory += ", context: 1343 MiB";
+  if (row.notes.find("8-bit Adam") != std::string_view::npos) words.training = ", optimizer: adam-8bit";
+  if (!habits.deepspeed) return words;
+  words.training += ", engine: deepspeed";
+  words.parallel = row.fp32_gradients ? ", bucket: 2 GB" : ", bucket: 1 GB";
+  return words;
+}
+
+}  // namespace stepcast::calibration

@@ -1,0 +1,36 @@
+// calibration/truth_memory_words.hpp — what a framework holds in memory besides what a row states, in a scenario's words.
+//
+// Model    logit copies  Megatron's loss turns one fp32 copy of the logits into the softmax in place
+//                        (mpu/cross_entropy.py); Megatron-DeepSpeed clones it first (bigscience-workshop/Megatron-DeepSpeed
+//                        pull request 155, October 2021, after its runs on V100); Megatron-Core's fused loss, compiled, does
+//                        not work in place; torchtitan casts to fp32, then takes PyTorch's log-softmax
+//          training loop DeepSpeed's: outputs kept, gradients copied into buckets of 5e8 elements (its default
+//                        reduce_bucket_size) and cast for the update
+//          context       before CUDA 11.7 a process loaded all kernels of its libraries at once: 1343 MiB on a V100 in
+//                        January 2022 (huggingface/transformers docs/source/en/model_memory_anatomy.md)
+// Ignores  versions within a framework's name
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace stepcast::calibration {
+
+// Each begins with a comma, or is empty.
+struct MemoryWords {
+  std::string parallel;
+  std::string memory;
+  std::string training;
+};
+
+struct MemoryRow {
+  std::string_view framework;
+  std::string_view gpu;
+  std::string_view notes;
+  bool fp32_gradients = true;
+  bool fused_loss = false;             // of Megatron-Core
+  std::string_view library_workspace;  // where it is known to differ from the GPU's default; else empty
+};
+MemoryWords memory_words(const MemoryRow& row);
+
+}  // namespace stepcast::calibration
