@@ -106,7 +106,9 @@ void check_messages(const plan::Plan& plan, const Strategy& s) {
 void check_stage(const plan::Program& program, const Strategy& s) {
   const Holdings held = holdings(program);
   CHECK(held.end_of(Category::kActivations) == 0);
-  CHECK(held.end_of(Category::kWorkspace) == 0);
+  // At most what stands for gradients of weights.
+  CHECK(held.end_of(Category::kWorkspace) <= held.end_of(Category::kParameters));
+  if (!s.fused_accumulation || s.zero > 1) CHECK(held.end_of(Category::kWorkspace) == 0);
   CHECK(held.end_of(Category::kCommunication) == 0);
   CHECK(held.end_of(Category::kParameters) > 0);
   for (const Category c : {Category::kParameters, Category::kGradients, Category::kOptimizer})

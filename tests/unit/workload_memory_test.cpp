@@ -116,7 +116,8 @@ TEST_CASE("workload: FP8 linear layers keep one-byte inputs") {
   CHECK(saved_bytes(make_layer(llama3_8b(), 0, options)) == token * 8192);
 }
 
-// Logits: 2 B each beside the 4 B that stay; backward a 2 B gradient beside them, and dX.
+// Logits: 2 B each beside the 4 B that stay; backward a 2 B gradient beside them, and dX. The weight's gradient (2 B an
+// element of 51200 x 1024) comes when the 4 B are gone: smaller here.
 TEST_CASE("workload: the logits peak of the head") {
   BlockOptions options;
   options.sequence = 2048;
@@ -128,6 +129,44 @@ TEST_CASE("workload: the logits peak of the head") {
   CHECK(head.backward_workspace.count() == 2 * logits + 2 * 2048 * 1024);
   options.tensor_parallel = 4;
   CHECK(make_head(shape, options, true).forward_workspace.count() == 2 * logits / 4);
+}
+
+// One token: 4 B of softmax a word, but 2 B x 1024 of its weight's gradient.
+TEST_CASE("workload: few tokens and a large vocabulary, and the weight's gradient is the peak") {
+  BlockOptions options;
+  options.sequence = 1;
+  const Block head = make_head(gpt_shape(4, 1024, 16, 51200), options, true);
+  CHECK(head.backward_workspace.count() == 2 * 51200 + 2 * 1024 + (2 * 1024 - 4) * 51200);
+}
+
+TEST_CASE("workload: copies of the logits") {
+  BlockOptions options;
+  options.sequence = 2048;
+  const ModelShape shape = gpt_shape(4, 1024, 16, 51200);
+  const std::int64_t logits = 2048LL * 51200;
+  options.logit_copies = 1;
+  CHECK(make_head(shape, options, true).forward_workspace.count() == 6 * logits);
+  CHECK(make_head(shape, options, true).backward_workspace.count() == 6 * logits + 2 * 2048 * 1024);
+}
+
+// Keys and values of both head counts once more, 2 B each: what the ring sends.
+TEST_CASE("workload: a ring keeps its own keys and values") {
+  BlockOptions options;
+  options.sequence = 8192;
+  options.context_parallel = 4;
+  const Block ring = make_layer(llama3_8b(), 0, options);
+  options.context_style = ContextStyle::kAllGather;
+  CHECK(saved_bytes(ring) - saved_bytes(make_layer(llama3_8b(), 0, options)) == 2 * 2 * 1024 * 8192 / 4);
+}
+
+// The largest weight of a Llama-3-8B layer is gate and up, 28672 x 4096. 16 tokens: beside it the gradients of the residual
+// stream, of gate and up, and of what they are computed from.
+TEST_CASE("workload: a weight gradient of its own until it is added") {
+  BlockOptions options;
+  options.sequence = 16;
+  CHECK(largest_weight_gradient(make_layer(llama3_8b(), 0, options).backward) == 28672LL * 4096);
+  options.fused_accumulation = false;
+  CHECK(make_layer(llama3_8b(), 0, options).backward_workspace.count() == 2 * 16 * (4096 + 28672 + 4096) + 2 * 28672LL * 4096);
 }
 
 TEST_SUITE_END();

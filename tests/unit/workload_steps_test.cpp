@@ -201,7 +201,6 @@ TEST_CASE("workload: an eager cross-entropy runs more kernels through fp32 copie
   const Block eager = make_head(shape, options, true);
   CHECK(launches(eager.forward) == launches(fused.forward) + 4);
   CHECK(launches(eager.backward) == launches(fused.backward) + 1);
-  CHECK(eager.forward_workspace > fused.forward_workspace);
 }
 
 TEST_CASE("workload: Gemma's four norms and head norms") {
