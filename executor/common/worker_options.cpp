@@ -1,0 +1,68 @@
+#include "executor/common/worker_options.hpp"
+
+#include <charconv>
+#include <optional>
+
+#include "sim/base/diagnostic.hpp"
+
+namespace stepcast::executor {
+namespace {
+
+std::int64_t whole(const std::string& option, const std::string& text, std::int64_t least) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < least) {
+    throw UserError(Diagnostic{.path = option, .problem = "not understood", .expected = "a whole number, " + std::to_string(least) + " or more", .got = text});
+  }
+  return value;
+}
+
+}  // namespace
+
+std::string worker_usage(const std::string& name) {
+  return "usage: " + name + " PLAN [OPTION...]\n\n"
+         "plays a plan file, one process a worker, under mpirun or srun.\n\n"
+         "      --records NAME   write what was measured to NAME.<rank>.records (default: beside the plan)\n"
+         "      --warmup N       steps before those that are recorded (default 1)\n"
+         "      --steps N        steps that are recorded (default 3)\n"
+         "      --threads N      cores of a matrix product (default 1)\n"
+         "      --memory BYTES   refuse to hold more\n"
+         "      --seed N         of random data (default 1)\n"
+         "      --timeout S      give up where a step takes longer (default 60)\n"
+         "  -h, --help           this text\n";
+}
+
+WorkerOptions parse_worker_options(const std::string& name, const std::vector<std::string>& arguments) {
+  WorkerOptions options;
+  const auto value = [&](std::size_t& i) {
+    if (i + 1 == arguments.size()) throw UserError(Diagnostic{.path = arguments[i], .problem = "no value behind it"});
+    return arguments[++i];
+  };
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (word == "--records") {
+      options.records = value(i);
+    } else if (word == "--warmup") {
+      options.warmup = whole(word, value(i), 0);
+    } else if (word == "--steps") {
+      options.steps = whole(word, value(i), 1);
+    } else if (word == "--threads") {
+      options.threads = whole(word, value(i), 1);
+    } else if (word == "--seed") {
+      options.seed = whole(word, value(i), 0);
+    } else if (word == "--timeout") {
+      options.timeout_s = whole(word, value(i), 1);
+    } else if (word == "--memory") {
+      options.memory = Bytes{whole(word, value(i), 1)};
+    } else if (!word.starts_with("-") && options.plan.empty()) {
+      options.plan = word;
+    } else {
+      throw UserError(Diagnostic{.path = name, .problem = "'" + word + "' is not understood", .hint = name + " --help lists the options"});
+    }
+  }
+  if (options.plan.empty()) throw UserError(Diagnostic{.path = name, .problem = "no plan", .expected = "a plan file, as `stepcast plan --out` writes it"});
+  if (options.records.empty()) options.records = options.plan;
+  return options;
+}
+
+}  // namespace stepcast::executor

@@ -1,0 +1,28 @@
+// executor/common/worker_options.hpp — the command line that all workers share: stepcast-cpu, stepcast-cuda. No library: a worker is
+// copied to machines that have none.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/base/units.hpp"
+
+namespace stepcast::executor {
+
+struct WorkerOptions {
+  std::string plan;
+  std::string records;            // file name; the rank and ".records" are put behind it
+  std::int64_t warmup = 1;        // steps before those that are recorded
+  std::int64_t steps = 3;
+  std::int64_t threads = 1;       // of matrix products
+  std::int64_t seed = 1;
+  std::int64_t timeout_s = 60;    // without the end of a step
+  Bytes memory{std::int64_t{1} << 40};
+};
+
+// Throws UserError. `name` is the program's.
+WorkerOptions parse_worker_options(const std::string& name, const std::vector<std::string>& arguments);
+std::string worker_usage(const std::string& name);
+
+}  // namespace stepcast::executor

@@ -1,0 +1,38 @@
+#include "executor/cpu/machine_facts.hpp"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <thread>
+
+namespace stepcast::executor {
+namespace {
+
+// The first value of a key in a file of "key : value" lines.
+std::string value_in(const char* file, const std::string& key) {
+  std::ifstream in{file};
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with(key)) continue;
+    const std::size_t colon = line.find(':');
+    const std::size_t begin = colon == std::string::npos ? colon : line.find_first_not_of(" \t", colon + 1);
+    return begin == std::string::npos ? std::string{} : line.substr(begin);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> machine_facts() {
+  utsname names{};
+  ::uname(&names);
+  const auto pages = ::sysconf(_SC_PHYS_PAGES);
+  return {{"host", names.nodename},
+          {"kernel", std::string{names.sysname} + ' ' + names.release},
+          {"cpu", value_in("/proc/cpuinfo", "model name")},
+          {"frequency_mhz", value_in("/proc/cpuinfo", "cpu MHz")},
+          {"cores", std::to_string(std::thread::hardware_concurrency())},
+          {"memory_bytes", std::to_string(pages * ::sysconf(_SC_PAGESIZE))}};
+}
+
+}  // namespace stepcast::executor

@@ -1,0 +1,13 @@
+// executor/cpu/machine_facts.hpp — what a measurement has to say about where it was made.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stepcast::executor {
+
+// "host", "cpu", "cores", "kernel", "memory_bytes", "frequency_mhz" (as found, of the first core).
+std::vector<std::pair<std::string, std::string>> machine_facts();
+
+}  // namespace stepcast::executor

@@ -1,0 +1,136 @@
+// stepcast-cpu: plays a plan on CPU cores, one MPI process a worker. Exit status: 0 done, 2 bad input, 3 the system failed.
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <iostream>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "executor/cpu/gemm.hpp"
+#include "executor/cpu/machine_facts.hpp"
+#include "executor/cpu/mpi_messenger.hpp"
+#include "executor/cpu/synthetic_payload.hpp"
+#include "executor/cpu/worker.hpp"
+#include "sim/base/diagnostic.hpp"
+#include "sim/base/file.hpp"
+#include "sim/base/hash.hpp"
+#include "sim/plan/check.hpp"
+#include "sim/plan/plan_file.hpp"
+
+using namespace stepcast;
+using namespace stepcast::executor;
+
+namespace {
+
+constexpr const char* kName = "stepcast-cpu";
+
+// Ends the job where no step has ended for too long, saying what each stream waits for.
+class Watch {
+ public:
+  Watch(const MpiSession& mpi, const CpuDevice& device, std::chrono::seconds limit)
+      : thread_{[this, &mpi, &device, limit] {
+          std::unique_lock lock{mutex_};
+          std::uint64_t seen = 0;
+          while (!ends_) {
+            const bool moved = changed_.wait_for(lock, limit, [&] { return ends_ || steps_ != seen; });
+            seen = steps_;
+            if (moved) continue;
+            std::string text = std::string{kName} + ": rank " + std::to_string(mpi.rank()) + ": no step has ended for " + std::to_string(limit.count()) + " s\n";
+            for (const std::string& stream : device.standing()) text += "  " + stream + '\n';
+            std::cerr << text << std::flush;
+            // The others say the same about themselves before the job ends.
+            lock.unlock();
+            std::this_thread::sleep_for(std::chrono::seconds{1});
+            mpi.abort(3);
+          }
+        }} {}
+  ~Watch() {
+    {
+      const std::lock_guard lock{mutex_};
+      ends_ = true;
+      changed_.notify_all();
+    }
+    thread_.join();
+  }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint64_t steps_ = 0;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+std::string hex(std::uint64_t value) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string text(16, '0');
+  for (std::size_t i = 16; i-- > 0; value >>= 4U) text[i] = kDigits[value & 15U];
+  return text;
+}
+
+void run(const MpiSession& mpi, const WorkerOptions& options) {
+  const std::string text = read_file(options.plan);
+  const plan::Plan plan = plan::from_file_text(text, options.plan);
+  plan::require_valid(plan, options.plan);
+  require_cpu_can_play(plan, options.plan);
+  if (static_cast<std::uint32_t>(plan.world_size()) != mpi.size()) {
+    throw UserError(Diagnostic{.where = {options.plan, 0, 0}, .problem = "another number of workers than processes",
+                               .expected = std::to_string(plan.world_size()) + " processes (mpirun -n)", .got = std::to_string(mpi.size())});
+  }
+  set_threads(static_cast<int>(options.threads));
+  const RankId rank{mpi.rank()};
+  const plan::Program& program = plan.program(rank);
+  MpiMessenger messenger{plan.groups.size() + 1};
+  SyntheticPayload payload{program, static_cast<std::uint64_t>(options.seed) + mpi.rank()};
+  CpuDevice device{plan, rank, messenger, payload, options.memory};
+  RecordWriter records{options.records + '.' + std::to_string(mpi.rank()) + ".records"};
+  Fingerprint hash;
+  hash.add(std::string_view{text});
+  std::vector<std::pair<std::string, std::string>> facts{{"worker", kName}, {"rank", std::to_string(mpi.rank())}, {"workers", std::to_string(mpi.size())},
+                                                         {"plan", hex(hash.value())}, {"mpi", mpi.library()}, {"collectives", "ring"},
+                                                         {"threads", std::to_string(options.threads)}, {"data", "random"}};
+  for (auto& fact : machine_facts()) facts.push_back(std::move(fact));
+  records.facts(facts);
+  const std::int64_t offset = mpi.clock_offset_ns();
+  {
+    const Watch watch{mpi, device, std::chrono::seconds{options.timeout_s}};
+    run_steps(program, device, messenger, options, offset, records);
+  }
+  records.facts({{"peak_memory_bytes", std::to_string(device.peak_memory().count())}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments{argv + 1, argv + argc};
+  for (const std::string& word : arguments) {
+    if (word == "-h" || word == "--help") {
+      std::cout << worker_usage(kName);
+      return 0;
+    }
+  }
+  int status = 3;
+  std::optional<MpiSession> mpi;
+  try {
+    mpi.emplace();
+    run(*mpi, parse_worker_options(kName, arguments));
+    return 0;
+  } catch (const Stopped&) {
+    std::cerr << kName << ": another worker failed\n";
+  } catch (const UserError& error) {
+    if (!mpi || mpi->rank() == 0) std::cerr << error.what() << '\n';
+    status = 2;
+  } catch (const std::exception& error) {
+    std::cerr << kName << ": " << (mpi ? "rank " + std::to_string(mpi->rank()) + ": " : "") << error.what() << '\n';
+  }
+  if (mpi) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{200});  // so that what others say is out
+    mpi->abort(status);
+  }
+  return status;
+}

@@ -1,0 +1,37 @@
+// executor/cpu/payload.hpp — what instructions compute on and move. The device knows streams and messages; a payload knows data: random
+// numbers (synthetic_payload.hpp), or a model that learns.
+//
+// Calls come from the thread of the instruction's stream, in the plan's order. `i` is the instruction's index in the program.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace stepcast::executor {
+
+class Payload {
+ public:
+  Payload() = default;
+  Payload(const Payload&) = delete;
+  Payload& operator=(const Payload&) = delete;
+  virtual ~Payload() = default;
+
+  virtual void begin_step() = 0;
+  virtual void compute(std::size_t i) = 0;
+
+  // The buffer of a collective: `bytes` long, as nccl-tests counts it, worked on in place.
+  virtual std::span<std::byte> collective(std::size_t i) = 0;
+  // Where an all-to-all or send-receive puts what comes in: as long.
+  virtual std::span<std::byte> landing(std::size_t i) = 0;
+  virtual void collected(std::size_t i) = 0;
+
+  virtual std::span<const std::byte> outgoing(std::size_t i) = 0;  // of a send
+  virtual std::span<std::byte> incoming(std::size_t i) = 0;        // of a receive
+  virtual void received(std::size_t i) = 0;
+
+  virtual void copy(std::size_t i) = 0;
+  virtual void host_compute(std::size_t i) = 0;
+  virtual void load_batch(std::size_t i) = 0;
+};
+
+}  // namespace stepcast::executor

@@ -1,0 +1,18 @@
+// executor/cpu/reduction.hpp — sums of buffers, element by element.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "sim/plan/kernel.hpp"
+
+namespace stepcast::executor {
+
+// into += from. 16-bit formats are added in fp32 and rounded. Bytes behind the last whole element stay. Requires: equal sizes,
+// can_add(dtype).
+void add_into(plan::Dtype dtype, std::span<std::byte> into, std::span<const std::byte> from);
+
+// Not fp8: NCCL does not sum it either.
+bool can_add(plan::Dtype dtype);
+
+}  // namespace stepcast::executor

@@ -1,0 +1,35 @@
+#include "executor/cpu/worker.hpp"
+
+#include <algorithm>
+
+namespace stepcast::executor {
+namespace {
+
+StepRecord record_of(const plan::Program& program, std::span<const Interval> intervals, std::int64_t step, std::int64_t clock_offset_ns) {
+  StepRecord record{.step = static_cast<std::uint32_t>(step), .time = {intervals.front().begin, intervals.front().end}, .instructions = {}};
+  for (const Interval& i : intervals) {
+    record.time.begin = std::min(record.time.begin, i.begin);
+    record.time.end = std::max(record.time.end, i.end);
+  }
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    if (!takes_time(program.instructions[i].body)) continue;
+    record.instructions.push_back({static_cast<std::uint32_t>(i), {intervals[i].begin - record.time.begin, intervals[i].end - record.time.begin}});
+  }
+  record.time.begin += clock_offset_ns;
+  record.time.end += clock_offset_ns;
+  return record;
+}
+
+}  // namespace
+
+void run_steps(const plan::Program& program, CpuDevice& device, Messenger& messenger, const WorkerOptions& options,
+               std::int64_t clock_offset_ns, RecordWriter& records) {
+  for (std::int64_t step = -options.warmup; step < options.steps; ++step) {
+    messenger.barrier();
+    play(program, device);
+    if (step >= 0 && !program.instructions.empty()) records.step(record_of(program, device.intervals(), step, clock_offset_ns));
+  }
+  messenger.barrier();
+}
+
+}  // namespace stepcast::executor
