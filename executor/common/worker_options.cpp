@@ -28,6 +28,7 @@ std::string worker_usage(const std::string& name) {
          "      --threads N      cores of a matrix product (default 1)\n"
          "      --memory BYTES   refuse to hold more\n"
          "      --seed N         of random data (default 1)\n"
+         "      --shrink N       sides of matrices divided by N, bytes by its square: a big plan on a small machine\n"
          "      --timeout S      give up where a step takes longer (default 60)\n"
          "  -h, --help           this text\n";
 }
@@ -50,6 +51,8 @@ WorkerOptions parse_worker_options(const std::string& name, const std::vector<st
       options.threads = whole(word, value(i), 1);
     } else if (word == "--seed") {
       options.seed = whole(word, value(i), 0);
+    } else if (word == "--shrink") {
+      options.shrink = whole(word, value(i), 1);
     } else if (word == "--timeout") {
       options.timeout_s = whole(word, value(i), 1);
     } else if (word == "--memory") {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "executor/common/shrink.hpp"
 #include "executor/cpu/gemm.hpp"
 #include "executor/cpu/machine_facts.hpp"
 #include "executor/cpu/mpi_messenger.hpp"
@@ -75,7 +76,7 @@ std::string hex(std::uint64_t value) {
 
 void run(const MpiSession& mpi, const WorkerOptions& options) {
   const std::string text = read_file(options.plan);
-  const plan::Plan plan = plan::from_file_text(text, options.plan);
+  const plan::Plan plan = shrink(plan::from_file_text(text, options.plan), options.shrink);
   plan::require_valid(plan, options.plan);
   require_cpu_can_play(plan, options.plan);
   if (static_cast<std::uint32_t>(plan.world_size()) != mpi.size()) {
@@ -93,7 +94,7 @@ void run(const MpiSession& mpi, const WorkerOptions& options) {
   hash.add(std::string_view{text});
   std::vector<std::pair<std::string, std::string>> facts{{"worker", kName}, {"rank", std::to_string(mpi.rank())}, {"workers", std::to_string(mpi.size())},
                                                          {"plan", hex(hash.value())}, {"mpi", mpi.library()}, {"collectives", "ring"},
-                                                         {"threads", std::to_string(options.threads)}, {"data", "random"}};
+                                                         {"threads", std::to_string(options.threads)}, {"data", "random"}, {"shrink", std::to_string(options.shrink)}};
   for (auto& fact : machine_facts()) facts.push_back(std::move(fact));
   records.facts(facts);
   const std::int64_t offset = mpi.clock_offset_ns();

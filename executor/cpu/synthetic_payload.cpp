@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <variant>
 
 #include "executor/cpu/attention.hpp"
 #include "executor/cpu/gemm.hpp"
@@ -16,8 +17,7 @@ namespace {
 using plan::OpClass;
 using plan::Pass;
 
-constexpr std::size_t kLeast = (std::size_t{64} << 20U) / sizeof(float);  // elements: beyond the last cache of usual machines
-constexpr std::size_t kLine = 16;                                         // elements of a cache line
+constexpr std::size_t kLine = 16;  // elements of a cache line
 
 std::size_t elements(Bytes bytes) { return (static_cast<std::size_t>(bytes.count()) + sizeof(float) - 1) / sizeof(float); }
 std::size_t product(std::int64_t a, std::int64_t b, std::int64_t c = 1, std::int64_t d = 1) { return static_cast<std::size_t>(a * b * c * d); }
@@ -126,7 +126,7 @@ struct SyntheticPayload::Lane {
   }
 };
 
-SyntheticPayload::SyntheticPayload(const plan::Program& program, std::uint64_t seed) : program_{program} {
+SyntheticPayload::SyntheticPayload(const plan::Program& program, std::uint64_t seed, std::size_t least) : program_{program} {
   struct Need {
     std::size_t data = 0;
     Bytes moved;
@@ -142,7 +142,7 @@ SyntheticPayload::SyntheticPayload(const plan::Program& program, std::uint64_t s
     auto lane = std::make_unique<Lane>();
     Rng rng{seed, "synthetic-data", s};
     if (needs[s].data > 0) {
-      const std::size_t size = std::max(kLeast, 2 * needs[s].data);
+      const std::size_t size = std::max(least, 2 * needs[s].data + kLine * 8);
       lane->in.resize(size);
       lane->out.resize(size);
       // Random where it matters, cheap where it does not: one period of random numbers, repeated.

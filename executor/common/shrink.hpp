@@ -1,0 +1,13 @@
+// executor/common/shrink.hpp — a plan of a big model made small enough for few or small devices: the same instructions, groups and
+// order, smaller numbers. What it measures is no longer the plan's time; records say so.
+#pragma once
+
+#include "sim/plan/plan.hpp"
+
+namespace stepcast::executor {
+
+// Dimensions of products and attention, heads apart, divided by `factor`; bytes by its square, operations by its cube; nothing below 1.
+// Requires: factor >= 1.
+plan::Plan shrink(plan::Plan plan, std::int64_t factor);
+
+}  // namespace stepcast::executor
