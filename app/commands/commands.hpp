@@ -9,6 +9,7 @@ Command simulate_command();
 Command compare_command();
 Command memory_command();
 Command plan_command();
+Command run_command();
 Command topology_command();
 Command network_command();
 Command validate_command();

@@ -111,7 +111,7 @@ bool Interpreter::step(std::uint32_t index) {
   if (stream.position == stream.program->steps.size()) return false;
   const CompiledStep& step = stream.program->steps[stream.position];
   switch (step.kind) {
-    case StepKind::kKernels: run_kernels(stream, index, step); break;
+    case StepKind::kKernels: run_kernels(stream, step); break;
     case StepKind::kRecord: record_event(stream, step); break;
     case StepKind::kWait:
       if (!pass_wait(stream, step)) return false;
@@ -124,11 +124,10 @@ bool Interpreter::step(std::uint32_t index) {
   return true;
 }
 
-void Interpreter::run_kernels(StreamState& stream, std::uint32_t index, const CompiledStep& step) {
+void Interpreter::run_kernels(StreamState& stream, const CompiledStep& step) {
   const Worker& worker = workers_[stream.worker];
   if (!recorder_.empty() && recorder_.wants(worker.rank)) {
-    recorder_.kernels(worker.rank, plan::StreamId{static_cast<std::uint8_t>(index - worker.first_stream)},
-                      *stream.program, step, stream.free);
+    recorder_.kernels(worker.rank, *stream.program, step, stream.free);
   }
   const TimePoint end = std::max(stream.free + step.busy, TimePoint::at(step.earliest));
   charge(stream, step.part == KernelPart::kOptimizer ? Part::kOptimizer : Part::kCompute, step.busy);
@@ -189,8 +188,7 @@ void Interpreter::resume(std::uint32_t index, TimePoint end, TimePoint shown_fro
   const Worker& worker = workers_[stream.worker];
   if (!recorder_.empty() && recorder_.wants(worker.rank)) {
     const CompiledStep& step = stream.program->steps[stream.position];
-    recorder_.transfer(worker.rank, plan::StreamId{static_cast<std::uint8_t>(index - worker.first_stream)},
-                       stream.program->instructions[step.first].index, std::max(shown_from, stream.free), end);
+    recorder_.transfer(worker.rank, stream.program->instructions[step.first].index, std::max(shown_from, stream.free), end);
   }
   wait_on(stream, end, cause);
   stream.cause = cause;

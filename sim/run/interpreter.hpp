@@ -114,7 +114,7 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
   void add_worker(RankId rank);
   void advance_ready();
   bool step(std::uint32_t stream);
-  void run_kernels(StreamState& stream, std::uint32_t index, const CompiledStep& step);
+  void run_kernels(StreamState& stream, const CompiledStep& step);
   bool pass_wait(StreamState& stream, const CompiledStep& step);
   void record_event(StreamState& stream, const CompiledStep& step);
   void arrive(std::uint32_t stream, const CompiledStep& step);

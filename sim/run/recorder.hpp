@@ -20,19 +20,17 @@ class Recorder {
   [[nodiscard]] bool empty() const { return recording_.workers.empty(); }
 
   // A chain of kernels that starts with its stream free at `free`.
-  void kernels(RankId rank, plan::StreamId stream, const CompiledStream& compiled, const CompiledStep& step,
-               TimePoint free);
+  void kernels(RankId rank, const CompiledStream& compiled, const CompiledStep& step, TimePoint free);
   // A collective or message that occupied its stream.
-  void transfer(RankId rank, plan::StreamId stream, std::uint32_t instruction, TimePoint begin, TimePoint end);
+  void transfer(RankId rank, std::uint32_t instruction, TimePoint begin, TimePoint end);
   void counter(trace::Counter counter) { recording_.counters.push_back(std::move(counter)); }
 
   // Adds the memory counters and sorts. The recorder is done after that.
   trace::Recording finish();
 
  private:
-  void add(RankId rank, plan::StreamId stream, std::uint32_t instruction, TimePoint begin, TimePoint end);
+  void add(RankId rank, std::uint32_t instruction, TimePoint begin, TimePoint end);
   void add_memory_counters();
-  std::uint8_t track(const std::string& stream_name);
 
   const plan::Plan& plan_;
   std::vector<bool> recorded_;                       // by rank
