@@ -76,6 +76,13 @@ bool take(std::string_view line, Records& into) {
     into.steps.push_back({*step, {*begin, *end}, {}});
     return true;
   }
+  if (kind == "value" && !into.steps.empty()) {
+    const std::string_view name = fields.word();
+    const auto value = fields.number<double>();
+    if (name.empty() || !value) return false;
+    into.steps.back().values.emplace_back(name, *value);
+    return true;
+  }
   if (kind == "i" && !into.steps.empty()) {
     const auto index = fields.number<std::uint32_t>();
     const auto begin = fields.number<std::int64_t>();
@@ -114,8 +121,13 @@ void RecordWriter::facts(const std::vector<std::pair<std::string, std::string>>&
 void RecordWriter::step(const StepRecord& step) {
   const auto range = [](const Interval& time) { return ' ' + std::to_string(time.begin) + ' ' + std::to_string(time.end) + '\n'; };
   std::string lines = "step " + std::to_string(step.step) + range(step.time);
+  for (const auto& [name, value] : step.values) {
+    char number[32] = {};
+    std::to_chars(number, number + sizeof number - 1, value);
+    lines += "value " + clean(name) + ' ' + number + '\n';
+  }
   for (const InstructionTime& i : step.instructions) lines += "i " + std::to_string(i.instruction) + range(i.time);
-  block(lines, step.instructions.size() + 1);
+  block(lines, step.instructions.size() + step.values.size() + 1);
 }
 
 void RecordWriter::block(std::string_view lines, std::size_t count) {

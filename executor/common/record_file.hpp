@@ -25,6 +25,7 @@ struct StepRecord {
   std::uint32_t step = 0;
   Interval time;                  // on the clock that all workers of a host share [ns]
   std::vector<InstructionTime> instructions;
+  std::vector<std::pair<std::string, double>> values{};  // "loss"
   friend bool operator==(const StepRecord&, const StepRecord&) = default;
 };
 

@@ -29,6 +29,7 @@ std::string worker_usage(const std::string& name) {
          "      --memory BYTES   refuse to hold more\n"
          "      --seed N         of random data (default 1)\n"
          "      --shrink N       sides of matrices divided by N, bytes by its square: a big plan on a small machine\n"
+         "      --train          a model that learns instead of random data: the plan's operators compute what they are called\n"
          "      --timeout S      give up where a step takes longer (default 60)\n"
          "  -h, --help           this text\n";
 }
@@ -43,6 +44,8 @@ WorkerOptions parse_worker_options(const std::string& name, const std::vector<st
     const std::string& word = arguments[i];
     if (word == "--records") {
       options.records = value(i);
+    } else if (word == "--train") {
+      options.train = true;
     } else if (word == "--warmup") {
       options.warmup = whole(word, value(i), 0);
     } else if (word == "--steps") {

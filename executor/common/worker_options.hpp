@@ -18,6 +18,7 @@ struct WorkerOptions {
   std::int64_t threads = 1;       // of matrix products
   std::int64_t seed = 1;
   std::int64_t shrink = 1;        // executor/common/shrink.hpp
+  bool train = false;             // a model that learns instead of random data
   std::int64_t timeout_s = 60;    // without the end of a step
   Bytes memory{std::int64_t{1} << 40};
 };

@@ -25,8 +25,9 @@ struct Head {
 
   [[nodiscard]] Index kv_head() const { return head * shape.kv_heads / shape.query_heads; }
   template <class Map, class Scalar>
-  [[nodiscard]] Map rows(Scalar* base, Index length, Index heads, Index which, Index dim) const {
-    return Map{base + batch * length * heads * dim + which * dim, length, dim, Strided{heads * dim}};
+  [[nodiscard]] Map rows(Scalar* base, Index length, Index heads, Index which, Index dim, Index stride) const {
+    if (stride == 0) stride = heads * dim;
+    return Map{base + batch * length * stride + which * dim, length, dim, Strided{stride}};
   }
   [[nodiscard]] Index first_key(Index query) const {
     if (!shape.window) return 0;
@@ -80,10 +81,10 @@ Index row_of(const Head& h) { return (h.batch * h.shape.query_heads + h.head) * 
 void attention_forward(const plan::AttentionShape& s, const AttentionInputs& in, float* out, float* log_sums) {
   Matrix scores;
   for_heads(s, [&](const Head& h) {
-    const In q = h.rows<In>(in.q, s.query_length, s.query_heads, h.head, s.head_dim);
-    const In k = h.rows<In>(in.k, s.kv_length, s.kv_heads, h.kv_head(), s.head_dim);
-    const In v = h.rows<In>(in.v, s.kv_length, s.kv_heads, h.kv_head(), s.value_dim);
-    Out o = h.rows<Out>(out, s.query_length, s.query_heads, h.head, s.value_dim);
+    const In q = h.rows<In>(in.q, s.query_length, s.query_heads, h.head, s.head_dim, in.stride);
+    const In k = h.rows<In>(in.k, s.kv_length, s.kv_heads, h.kv_head(), s.head_dim, in.stride);
+    const In v = h.rows<In>(in.v, s.kv_length, s.kv_heads, h.kv_head(), s.value_dim, in.stride);
+    Out o = h.rows<Out>(out, s.query_length, s.query_heads, h.head, s.value_dim, 0);
     for_blocks(h, [&](const Block& b) {
       scores.noalias() = h.scale() * q.middleRows(b.query, b.count) * k.middleRows(b.key, b.keys).transpose();
       Column most{b.count};
@@ -97,20 +98,24 @@ void attention_forward(const plan::AttentionShape& s, const AttentionInputs& in,
 
 void attention_backward(const plan::AttentionShape& s, const AttentionInputs& in, const float* out, const float* log_sums,
                         const float* out_gradient, const AttentionGradients& gradients) {
-  const Index kv = s.batch * s.kv_length * s.kv_heads;
-  std::fill_n(gradients.k, kv * s.head_dim, 0.0F);
-  std::fill_n(gradients.v, kv * s.value_dim, 0.0F);
+  for (Index b = 0; b < s.batch; ++b) {
+    for (Index h = 0; h < s.kv_heads; ++h) {
+      const Head head{s, b, h * s.query_heads / s.kv_heads};
+      head.rows<Out>(gradients.k, s.kv_length, s.kv_heads, h, s.head_dim, gradients.stride).setZero();
+      head.rows<Out>(gradients.v, s.kv_length, s.kv_heads, h, s.value_dim, gradients.stride).setZero();
+    }
+  }
   Matrix scores;
   Matrix slopes;
   for_heads(s, [&](const Head& h) {
-    const In q = h.rows<In>(in.q, s.query_length, s.query_heads, h.head, s.head_dim);
-    const In k = h.rows<In>(in.k, s.kv_length, s.kv_heads, h.kv_head(), s.head_dim);
-    const In v = h.rows<In>(in.v, s.kv_length, s.kv_heads, h.kv_head(), s.value_dim);
-    const In o = h.rows<In>(out, s.query_length, s.query_heads, h.head, s.value_dim);
-    const In d_o = h.rows<In>(out_gradient, s.query_length, s.query_heads, h.head, s.value_dim);
-    Out d_q = h.rows<Out>(gradients.q, s.query_length, s.query_heads, h.head, s.head_dim);
-    Out d_k = h.rows<Out>(gradients.k, s.kv_length, s.kv_heads, h.kv_head(), s.head_dim);
-    Out d_v = h.rows<Out>(gradients.v, s.kv_length, s.kv_heads, h.kv_head(), s.value_dim);
+    const In q = h.rows<In>(in.q, s.query_length, s.query_heads, h.head, s.head_dim, in.stride);
+    const In k = h.rows<In>(in.k, s.kv_length, s.kv_heads, h.kv_head(), s.head_dim, in.stride);
+    const In v = h.rows<In>(in.v, s.kv_length, s.kv_heads, h.kv_head(), s.value_dim, in.stride);
+    const In o = h.rows<In>(out, s.query_length, s.query_heads, h.head, s.value_dim, 0);
+    const In d_o = h.rows<In>(out_gradient, s.query_length, s.query_heads, h.head, s.value_dim, 0);
+    Out d_q = h.rows<Out>(gradients.q, s.query_length, s.query_heads, h.head, s.head_dim, gradients.stride);
+    Out d_k = h.rows<Out>(gradients.k, s.kv_length, s.kv_heads, h.kv_head(), s.head_dim, gradients.stride);
+    Out d_v = h.rows<Out>(gradients.v, s.kv_length, s.kv_heads, h.kv_head(), s.value_dim, gradients.stride);
     for_blocks(h, [&](const Block& b) {
       const auto q_b = q.middleRows(b.query, b.count);
       const auto d_o_b = d_o.middleRows(b.query, b.count);

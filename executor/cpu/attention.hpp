@@ -2,7 +2,8 @@
 // the score matrix never exists as a whole; the backward pass computes the scores again from the kept row statistics, as
 // FlashAttention does (Dao et al. 2022, algorithms 2 and 4).
 //
-// Shapes, row-major: Q, O [batch, query_length, query_heads, dim]; K, V [batch, kv_length, kv_heads, dim], O and V with value_dim.
+// Shapes, row-major: Q, O [batch, query_length, query_heads, dim]; K, V [batch, kv_length, kv_heads, dim], O and V with value_dim. Rows of
+// Q, K and V may lie further apart than they are long (`stride`, elements; 0: side by side).
 // Queries are the last of the keys where lengths differ (causal). Head h reads kv head h * kv_heads / query_heads.
 #pragma once
 
@@ -14,11 +15,13 @@ struct AttentionInputs {
   const float* q = nullptr;
   const float* k = nullptr;
   const float* v = nullptr;
+  std::int64_t stride = 0;
 };
 struct AttentionGradients {
   float* q = nullptr;
   float* k = nullptr;
   float* v = nullptr;
+  std::int64_t stride = 0;
 };
 
 // `log_sums` [batch, query_heads, query_length]: log of the sum of exponentials of each row, kept for the backward pass.

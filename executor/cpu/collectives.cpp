@@ -45,7 +45,7 @@ void pass_and_add(const Ring& ring, plan::Dtype dtype, std::span<const std::byte
     std::unique_ptr<Transfer> following;
     if (at + kPiece < sum.size()) following = ring.messenger.receive(before(ring), ring.channel, landing(at + kPiece));
     coming->wait();
-    add_into(dtype, sub(sum, piece(at)), landing(at));
+    reduce_into(ring.reduction, dtype, sub(sum, piece(at)), landing(at));
     coming = std::move(following);
   }
   wait_all(sent);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "executor/cpu/messenger.hpp"
+#include "executor/cpu/payload.hpp"
 #include "sim/plan/kernel.hpp"
 
 namespace stepcast::executor {
@@ -26,6 +27,7 @@ struct Ring {
   std::vector<RankId> members;  // in coordinate order
   std::size_t slot = 0;         // this worker among them
   std::vector<std::byte>& scratch;  // grown as needed
+  Reduction reduction = Reduction::kSum;
 
   [[nodiscard]] std::size_t size() const { return members.size(); }
 };

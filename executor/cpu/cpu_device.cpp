@@ -71,7 +71,9 @@ CpuDevice::CpuDevice(const plan::Plan& plan, RankId rank, Messenger& messenger, 
   for (std::size_t s = 0; s < program_.streams.size(); ++s) streams_.push_back(std::make_unique<Stream>());
 }
 
-CpuDevice::~CpuDevice() { stop(); }
+CpuDevice::~CpuDevice() {
+  if (in_step_) stop();  // somebody gave up between issue and finish; streams may wait for what nobody sends
+}
 
 // The n-th collective of a group, the n-th message to a stage, the n-th from one: every worker of the conversation counts alike.
 void CpuDevice::count_conversations() {
@@ -88,6 +90,7 @@ void CpuDevice::count_conversations() {
 }
 
 void CpuDevice::begin_step() {
+  in_step_ = true;
   for (Event& event : events_) event.reset();
   std::fill(intervals_.begin(), intervals_.end(), Interval{});
   // What the program did not free belongs to the step before.
@@ -112,6 +115,7 @@ void CpuDevice::finish() {
       failure = std::current_exception();
     }
   }
+  in_step_ = false;
   if (failure) std::rethrow_exception(failure);
 }
 
@@ -178,7 +182,7 @@ void CpuDevice::run_collective(std::size_t index, const plan::Collective& c) {
   const GroupView& group = groups_[c.group.index()];
   const std::size_t n = group.members.size();
   if (n < 2) return;
-  const Ring ring{messenger_, {c.group.value() + 1, sequence_[index]}, group.members, group.slot, scratch_[program_.instructions[index].stream.index()]};
+  const Ring ring{messenger_, {c.group.value() + 1, sequence_[index]}, group.members, group.slot, scratch_[program_.instructions[index].stream.index()], payload_.reduction(index)};
   const std::span<std::byte> buffer = payload_.collective(index);
   switch (c.kind) {
     case plan::CollectiveKind::kAllReduce: all_reduce(ring, c.dtype, buffer); break;

@@ -56,6 +56,7 @@ class CpuDevice : public Device {
   std::vector<Event> events_;
   std::vector<Interval> intervals_;
   std::vector<std::vector<std::byte>> scratch_;  // by stream
+  bool in_step_ = false;
   std::vector<std::size_t> at_;               // by stream: instruction that runs, or none
   mutable std::mutex at_mutex_;
   std::vector<std::unique_ptr<Stream>> streams_;  // last: their threads end first

@@ -1,19 +1,12 @@
-// executor/cpu/host_adam.hpp — Adam (Kingma and Ba 2015, algorithm 1, with bias correction; decoupled weight decay as AdamW) in fp32.
-// 16 bytes read and 12 written for each parameter.
+// executor/cpu/host_adam.hpp — Adam on the host, fp32 (common/kernels/adam.hpp).
 #pragma once
 
 #include <cstdint>
 #include <span>
 
-namespace stepcast::executor {
+#include "executor/common/kernels/adam.hpp"
 
-struct AdamSettings {
-  float rate = 1e-3F;
-  float beta1 = 0.9F;
-  float beta2 = 0.999F;
-  float epsilon = 1e-8F;
-  float weight_decay = 0.0F;
-};
+namespace stepcast::executor {
 
 struct AdamState {
   std::span<float> parameters;
@@ -22,7 +15,7 @@ struct AdamState {
   std::span<float> second;
 };
 
-// `step` counts from 1. Requires: spans of one length.
-void adam(const AdamSettings& settings, std::int64_t step, const AdamState& state);
+// `step` counts from 1; gradients are multiplied by `gradient_scale`. Requires: spans of one length.
+void adam(const AdamSettings& settings, std::int64_t step, const AdamState& state, float gradient_scale = 1.0F);
 
 }  // namespace stepcast::executor

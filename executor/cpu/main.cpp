@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <iostream>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -12,6 +13,7 @@
 #include "executor/common/shrink.hpp"
 #include "executor/cpu/gemm.hpp"
 #include "executor/cpu/machine_facts.hpp"
+#include "executor/cpu/model_payload.hpp"
 #include "executor/cpu/mpi_messenger.hpp"
 #include "executor/cpu/synthetic_payload.hpp"
 #include "executor/cpu/worker.hpp"
@@ -87,20 +89,22 @@ void run(const MpiSession& mpi, const WorkerOptions& options) {
   const RankId rank{mpi.rank()};
   const plan::Program& program = plan.program(rank);
   MpiMessenger messenger{plan.groups.size() + 1};
-  SyntheticPayload payload{program, static_cast<std::uint64_t>(options.seed) + mpi.rank()};
-  CpuDevice device{plan, rank, messenger, payload, options.memory};
+  const auto seed = static_cast<std::uint64_t>(options.seed);
+  const std::unique_ptr<Payload> payload = options.train ? std::unique_ptr<Payload>{std::make_unique<ModelPayload>(plan, rank, options.plan, seed)}
+                                                         : std::make_unique<SyntheticPayload>(program, seed + mpi.rank());
+  CpuDevice device{plan, rank, messenger, *payload, options.memory};
   RecordWriter records{options.records + '.' + std::to_string(mpi.rank()) + ".records"};
   Fingerprint hash;
   hash.add(std::string_view{text});
   std::vector<std::pair<std::string, std::string>> facts{{"worker", kName}, {"rank", std::to_string(mpi.rank())}, {"workers", std::to_string(mpi.size())},
                                                          {"plan", hex(hash.value())}, {"mpi", mpi.library()}, {"collectives", "ring"},
-                                                         {"threads", std::to_string(options.threads)}, {"data", "random"}, {"shrink", std::to_string(options.shrink)}};
+                                                         {"threads", std::to_string(options.threads)}, {"data", options.train ? "a model that learns" : "random"}, {"shrink", std::to_string(options.shrink)}};
   for (auto& fact : machine_facts()) facts.push_back(std::move(fact));
   records.facts(facts);
   const std::int64_t offset = mpi.clock_offset_ns();
   {
     const Watch watch{mpi, device, std::chrono::seconds{options.timeout_s}};
-    run_steps(program, device, messenger, options, offset, records);
+    run_steps(program, device, *payload, messenger, options, offset, records);
   }
   records.facts({{"peak_memory_bytes", std::to_string(device.peak_memory().count())}});
 }

@@ -5,9 +5,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace stepcast::executor {
+
+enum class Reduction : std::uint8_t { kSum, kMost };
 
 class Payload {
  public:
@@ -24,6 +30,7 @@ class Payload {
   // Where an all-to-all or send-receive puts what comes in: as long.
   virtual std::span<std::byte> landing(std::size_t i) = 0;
   virtual void collected(std::size_t i) = 0;
+  [[nodiscard]] virtual Reduction reduction(std::size_t i) const = 0;
 
   virtual std::span<const std::byte> outgoing(std::size_t i) = 0;  // of a send
   virtual std::span<std::byte> incoming(std::size_t i) = 0;        // of a receive
@@ -32,6 +39,9 @@ class Payload {
   virtual void copy(std::size_t i) = 0;
   virtual void host_compute(std::size_t i) = 0;
   virtual void load_batch(std::size_t i) = 0;
+
+  // What the step that ended gave: "loss".
+  [[nodiscard]] virtual std::vector<std::pair<std::string, double>> values() const = 0;
 };
 
 }  // namespace stepcast::executor

@@ -1,16 +1,17 @@
-// executor/cpu/reduction.hpp — sums of buffers, element by element.
+// executor/cpu/reduction.hpp — sums and maxima of buffers, element by element.
 #pragma once
 
 #include <cstddef>
 #include <span>
 
+#include "executor/cpu/payload.hpp"
 #include "sim/plan/kernel.hpp"
 
 namespace stepcast::executor {
 
-// into += from. 16-bit formats are added in fp32 and rounded. Bytes behind the last whole element stay. Requires: equal sizes,
+// into = into + from, or the larger of both. 16-bit formats are added in fp32 and rounded. Bytes behind the last whole element stay. Requires: equal sizes,
 // can_add(dtype).
-void add_into(plan::Dtype dtype, std::span<std::byte> into, std::span<const std::byte> from);
+void reduce_into(Reduction how, plan::Dtype dtype, std::span<std::byte> into, std::span<const std::byte> from);
 
 // Not fp8: NCCL does not sum it either.
 bool can_add(plan::Dtype dtype);

@@ -27,12 +27,14 @@ class SyntheticPayload : public Payload {
   std::span<std::byte> collective(std::size_t i) override;
   std::span<std::byte> landing(std::size_t i) override;
   void collected(std::size_t) override {}
+  [[nodiscard]] Reduction reduction(std::size_t) const override { return Reduction::kSum; }
   std::span<const std::byte> outgoing(std::size_t i) override;
   std::span<std::byte> incoming(std::size_t i) override;
   void received(std::size_t) override {}
   void copy(std::size_t i) override;
   void host_compute(std::size_t i) override;
   void load_batch(std::size_t i) override;
+  [[nodiscard]] std::vector<std::pair<std::string, double>> values() const override { return {}; }
 
  private:
   struct Lane;  // the data of a stream: streams share nothing

@@ -22,12 +22,15 @@ StepRecord record_of(const plan::Program& program, std::span<const Interval> int
 
 }  // namespace
 
-void run_steps(const plan::Program& program, CpuDevice& device, Messenger& messenger, const WorkerOptions& options,
+void run_steps(const plan::Program& program, CpuDevice& device, const Payload& payload, Messenger& messenger, const WorkerOptions& options,
                std::int64_t clock_offset_ns, RecordWriter& records) {
   for (std::int64_t step = -options.warmup; step < options.steps; ++step) {
     messenger.barrier();
     play(program, device);
-    if (step >= 0 && !program.instructions.empty()) records.step(record_of(program, device.intervals(), step, clock_offset_ns));
+    if (step < 0 || program.instructions.empty()) continue;
+    StepRecord record = record_of(program, device.intervals(), step, clock_offset_ns);
+    record.values = payload.values();
+    records.step(record);
   }
   messenger.barrier();
 }

@@ -110,7 +110,7 @@ TEST_CASE("executor: 16-bit sums are rounded as the format is") {
     std::array<std::byte, 2> from{};
     std::memcpy(into.data(), &a, 2);
     std::memcpy(from.data(), &b, 2);
-    add_into(dtype, into, from);
+    reduce_into(Reduction::kSum, dtype, into, from);
     std::uint16_t sum = 0;
     std::memcpy(&sum, into.data(), 2);
     return sum;

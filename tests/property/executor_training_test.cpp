@@ -1,0 +1,157 @@
+// A model that is cut in any way that plans know learns what the uncut one does: the same losses, step after step, to rounding.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+#include <mutex>
+
+#include "executor/cpu/model_payload.hpp"
+#include "models/parallel/planner.hpp"
+#include "sim/base/diagnostic.hpp"
+#include "tests/support/local_workers.hpp"
+
+using namespace stepcast;
+using namespace stepcast::executor;
+
+TEST_SUITE_BEGIN("property");
+
+namespace {
+
+constexpr int kSteps = 6;
+
+workload::ModelShape tiny() {
+  workload::ModelShape shape;
+  shape.name = "tiny";
+  shape.layers = 4;
+  shape.hidden = 32;
+  shape.heads = 4;
+  shape.kv_heads = 2;
+  shape.head_dim = 8;
+  shape.ffn = 48;
+  shape.vocab = 256;
+  shape.gated_mlp = true;
+  return shape;
+}
+
+parallel::Strategy strategy(std::int32_t tp, std::int32_t pp, std::int32_t dp) {
+  parallel::Strategy s;
+  s.tp = tp;
+  s.pp = pp;
+  s.dp = dp;
+  s.sequence = 16;
+  s.global_batch = 8;
+  s.micro_batch = 1;
+  s.dtype = plan::Dtype::kFp32;
+  s.gradient_dtype = plan::Dtype::kFp32;
+  return s;
+}
+
+// The mean loss of each step.
+std::vector<double> losses(const plan::Plan& plan) {
+  std::vector<double> sums(kSteps, 0.0);
+  std::mutex mutex;
+  test::for_workers(plan.world_size(), [&](RankId rank, Messenger& messenger) {
+    ModelPayload payload{plan, rank, "test", 1};
+    CpuDevice device{plan, rank, messenger, payload, Bytes{std::int64_t{1} << 40}};
+    for (int step = 0; step < kSteps; ++step) {
+      play(plan.program(rank), device);
+      const std::lock_guard lock{mutex};
+      for (const auto& [name, value] : payload.values()) sums[static_cast<std::size_t>(step)] += value;
+    }
+  });
+  return sums;
+}
+
+const std::vector<double>& uncut() {
+  static const std::vector<double> kLosses = losses(parallel::make_plan(tiny(), strategy(1, 1, 1)));
+  return kLosses;
+}
+
+}  // namespace
+
+// ln 256 = 5.545 is the loss of somebody who knows nothing.
+TEST_CASE("training: the loss begins at that of a guess and falls") {
+  CHECK(uncut().front() == doctest::Approx(5.545).epsilon(0.01));
+  CHECK(uncut().back() < uncut().front() - 0.2);
+}
+
+TEST_CASE("training: however a model is cut, it learns the same") {
+  struct Cut {
+    const char* name;
+    parallel::Strategy strategy;
+  };
+  std::vector<Cut> cuts;
+  const auto add = [&](const char* name, parallel::Strategy s, const std::function<void(parallel::Strategy&)>& change = [](parallel::Strategy&) {}) {
+    change(s);
+    cuts.push_back({name, s});
+  };
+  using S = parallel::Strategy;
+  add("tensor parallel", strategy(2, 1, 1));
+  add("pipeline, 1F1B", strategy(1, 4, 1));
+  add("data parallel, small buckets", strategy(1, 1, 4), [](S& s) { s.bucket = Bytes{4096}; });
+  add("data parallel without overlap", strategy(1, 1, 2), [](S& s) { s.overlap_grad_reduce = false; });
+  add("ZeRO 1", strategy(1, 1, 4), [](S& s) { s.zero = 1; });
+  add("ZeRO 1, small buckets, gathered at the end", strategy(1, 1, 2), [](S& s) {
+    s.zero = 1;
+    s.bucket = Bytes{4096};
+    s.overlap_param_gather = false;
+  });
+  add("tp 2, pp 2, ZeRO 1 over dp 2, full recomputation", strategy(2, 2, 2), [](S& s) {
+    s.zero = 1;
+    s.recompute = workload::Recompute::kFull;
+  });
+  add("GPipe, larger micro-batches", strategy(1, 2, 1), [](S& s) {
+    s.schedule = parallel::Schedule::kGpipe;
+    s.micro_batch = 2;
+  });
+  add("zero bubble, backward passes in two parts", strategy(1, 2, 1), [](S& s) { s.schedule = parallel::Schedule::kZbH1; });
+  add("selective recomputation", strategy(2, 1, 1), [](S& s) { s.recompute = workload::Recompute::kSelective; });
+  for (const Cut& cut : cuts) {
+    CAPTURE(cut.name);
+    const std::vector<double> cut_losses = losses(parallel::make_plan(tiny(), cut.strategy));
+    for (std::size_t step = 0; step < kSteps; ++step) {
+      CAPTURE(step);
+      // Sums in another order: rounding, which Adam carries on.
+      CHECK(cut_losses[step] == doctest::Approx(uncut()[step]).epsilon(step == 0 ? 1e-6 : 1e-4));
+    }
+  }
+}
+
+TEST_CASE("training: a plan that recomputes less than it drops does not learn") {
+  parallel::Strategy s = strategy(1, 1, 1);
+  s.recompute = workload::Recompute::kFull;
+  plan::Plan plan = parallel::make_plan(tiny(), s);
+  // The second half of one layer's recomputation is missing.
+  plan::Program& program = plan.programs.front();
+  std::erase_if(program.instructions, [&](const plan::Instruction& i) {
+    return i.stage == plan::Stage::kRecompute && i.layer == 1 && i.micro_batch == 3 && program.labels[i.label.index()] == "layer.mlp.up" &&
+           std::holds_alternative<plan::Compute>(i.body);
+  });
+  const std::vector<double> broken = losses(plan);
+  CHECK_FALSE(broken.back() == doctest::Approx(uncut().back()).epsilon(1e-2));
+}
+
+TEST_CASE("training: what is not understood is refused, naming it") {
+  const auto refused = [](const workload::ModelShape& shape, const parallel::Strategy& s, const char* text) {
+    const plan::Plan plan = parallel::make_plan(shape, s);
+    CHECK_THROWS_WITH_AS((ModelPayload{plan, RankId{0U}, "p.plan", 1}), doctest::Contains(text), UserError);
+  };
+  workload::ModelShape shape = tiny();
+  shape.gated_mlp = false;
+  refused(shape, strategy(1, 1, 1), "SwiGLU");
+  shape = tiny();
+  shape.norm = workload::NormKind::kLayerNorm;
+  refused(shape, strategy(1, 1, 1), "p.plan");
+  shape = tiny();
+  shape.position = workload::Position::kNone;
+  refused(shape, strategy(1, 1, 1), "rotary");
+  shape = tiny();
+  shape.tied_embeddings = true;
+  refused(shape, strategy(1, 1, 1), "p.plan");
+  parallel::Strategy s = strategy(1, 1, 2);
+  s.zero = 3;
+  refused(tiny(), s, "p.plan");
+  s = strategy(2, 1, 1);
+  s.sequence_parallel = true;
+  refused(tiny(), s, "p.plan");
+}
