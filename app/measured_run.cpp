@@ -39,6 +39,17 @@ executor::Interval extent(const std::vector<Records>& records, std::size_t step)
   return all;
 }
 
+// Replicas each have their share of the mean.
+std::optional<double> loss_of(const std::vector<Records>& records, std::size_t step) {
+  std::optional<double> sum;
+  for (const Records& r : records) {
+    for (const auto& [name, value] : r.steps[step].values) {
+      if (name == "loss") sum = sum.value_or(0.0) + value;
+    }
+  }
+  return sum;
+}
+
 void check_complete(const std::vector<Records>& records) {
   for (std::size_t rank = 0; rank < records.size(); ++rank) {
     const Records& r = records[rank];
@@ -114,6 +125,7 @@ MeasuredRun measured_run(const plan::Plan& plan, const std::string& backend, con
   for (std::size_t s = 0; s < records.front().steps.size(); ++s) {
     const executor::Interval all = extent(records, s);
     run.steps.push_back(nanoseconds(all.end - all.begin));
+    if (const auto loss = loss_of(records, s)) run.losses.push_back(*loss);
   }
   std::vector<std::size_t> order(run.steps.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -146,6 +158,11 @@ std::string measured_text(const MeasuredRun& run, const plan::Plan& plan, const 
   if (const std::string factor = fact("shrink"); factor != "1" && !factor.empty()) text += line("shrunk", fmt::format("sides of matrices divided by {}: not the plan's own time", factor));
   text += line("step time", fmt::format("{}, median of {} ({} to {})", human_duration(run.step()), run.steps.size(), human_duration(*least), human_duration(*most)));
   text += line("throughput", fmt::format("{} tokens/s, {:.3g} sequences/s", human_count(per_second(plan.work.tokens, run.step())), per_second(plan.work.samples, run.step())));
+  if (!run.losses.empty()) {
+    std::string losses;
+    for (const double loss : run.losses) losses += fmt::format("{}{:.4f}", losses.empty() ? "" : ", ", loss);
+    text += line("loss", wrap(losses, 84, std::string(16, ' ')));
+  }
   text += line("memory", fmt::format("{} in buffers of the fullest worker", human_bytes(run.peak_memory)));
   text += fmt::format("\nWhere the step goes (worker {}, the last to finish)\n", run.last.value());
   for (const MeasuredPart& part : run.parts) {
@@ -169,6 +186,7 @@ nlohmann::ordered_json measured_json(const MeasuredRun& run, const plan::Plan& p
                               {"parts_s", nlohmann::ordered_json::object()},
                               {"environment", nlohmann::ordered_json::object()}};
   for (const Duration step : run.steps) json["steps_s"].push_back(step.seconds());
+  if (!run.losses.empty()) json["losses"] = run.losses;
   for (const MeasuredPart& part : run.parts) json["parts_s"][part.name] = part.time.seconds();
   for (const auto& [key, value] : run.facts) json["environment"][key] = value;
   return json;

@@ -29,6 +29,7 @@ struct MeasuredRun {
   std::string name;
   std::string backend;                                     // "cpu"
   std::vector<Duration> steps;                             // recorded, in order
+  std::vector<double> losses;                              // of each step, where a model learned
   std::size_t median = 0;                                  // index of the median step
   RankId last;                                             // the worker that ended last in it
   std::vector<MeasuredPart> parts;                         // of its compute stream, most time first; they add up to the step

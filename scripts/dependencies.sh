@@ -17,6 +17,7 @@ packages=(
   libfmt-dev nlohmann-json3-dev          # text and JSON
   libyaml-cpp-dev libsqlite3-dev         # scenario files; measurement stores
   libtomlplusplus-dev                    # torchtitan's configurations
+  libopenmpi-dev openmpi-bin             # the executor on CPUs
   doctest-dev                            # tests
 )
 

@@ -10,6 +10,7 @@
 #include "app/forecast_json.hpp"
 #include "app/forecast_store.hpp"
 #include "app/measured_run.hpp"
+#include "executor/common/cpu_limits.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
@@ -32,7 +33,9 @@ OptionList run_options() {
       ("steps", po::value<std::int64_t>()->value_name("N"), "steps that are recorded (default 5)")
       ("warmup", po::value<std::int64_t>()->value_name("N"), "steps before them (default 2)")
       ("threads", po::value<std::int64_t>()->value_name("N"), "cpu: cores of a worker's matrix products (default 1)")
+      ("memory", po::value<std::int64_t>()->value_name("BYTES"), "end the run where a worker's buffers would hold more")
       ("shrink", po::value<std::int64_t>()->value_name("N"), "sides of matrices divided by N, bytes by its square: a big plan on a small machine")
+      ("train", "a small model that learns instead of random data: prints the loss of every step")
       ("timeout", po::value<std::int64_t>()->value_name("S"), "give up where a step takes longer (default 60 s)")
       ("launcher", po::value<std::string>()->value_name("TEXT"), "what starts the workers, before `-n N WORKER` (default: mpirun --oversubscribe)")
       ("records", po::value<std::string>()->value_name("FOLDER"), "keep the plan and the workers' records there")
@@ -108,6 +111,11 @@ ChildCall launch(const Invocation& invocation, const std::string& worker, const 
                                   number("shrink", 1, 1), std::string{"--timeout"}, number("timeout", 60, 1)}) {
     call.words.push_back(word);
   }
+  if (invocation.has("memory")) {
+    call.words.emplace_back("--memory");
+    call.words.push_back(number("memory", 1, 1));
+  }
+  if (invocation.has("train")) call.words.emplace_back("--train");
   // Containers and namespaces run as root; Open MPI wants to be told that this is meant. Workers may be more than cores.
   if (::geteuid() == 0) call.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
   call.environment.emplace_back("OMPI_MCA_mpi_yield_when_idle", "1");
@@ -119,6 +127,7 @@ Status run(const Invocation& invocation, Session& session) {
   const std::string worker = worker_of(backend);
   const scenario::Loaded loaded = scenario::load_scenario(invocation.operands[0], assignments(invocation));
   const Setup setup = prepare(load_shelf(session.data), loaded);
+  if (backend == "cpu") executor::require_cpu_can_play(setup.plan, invocation.operands[0]);
   RecordFolder folder{invocation.text("records")};
   const std::string plan = (folder.path() / "run.plan").string();
   const std::string records = (folder.path() / "run").string();

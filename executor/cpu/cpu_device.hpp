@@ -1,5 +1,5 @@
 // executor/cpu/cpu_device.hpp — a worker on CPU cores: one thread a stream, memory of the host, messages by a Messenger.
-// Collectives are rings (collectives.hpp). Arithmetic is fp32: a plan in another format is refused.
+// Collectives are rings (collectives.hpp). Arithmetic is fp32: a plan in another format is refused (common/cpu_limits.hpp).
 #pragma once
 
 #include <memory>
@@ -14,9 +14,6 @@
 #include "executor/cpu/stream.hpp"
 
 namespace stepcast::executor {
-
-// Throws UserError naming `file` where a program needs what CPUs do not do: other formats than fp32.
-void require_cpu_can_play(const plan::Plan& plan, const std::string& file);
 
 class CpuDevice : public Device {
  public:

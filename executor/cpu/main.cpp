@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include "executor/common/cpu_limits.hpp"
 #include "executor/common/shrink.hpp"
 #include "executor/cpu/gemm.hpp"
 #include "executor/cpu/machine_facts.hpp"

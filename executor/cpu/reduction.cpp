@@ -22,8 +22,6 @@ void reduce_as(Reduction how, std::span<std::byte> into, std::span<const std::by
 
 }  // namespace
 
-bool can_add(plan::Dtype dtype) { return dtype != plan::Dtype::kFp8; }
-
 void reduce_into(Reduction how, plan::Dtype dtype, std::span<std::byte> into, std::span<const std::byte> from) {
   SIM_CHECK(into.size() == from.size(), into.size(), from.size());
   switch (dtype) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 
+#include "executor/common/cpu_limits.hpp"
 #include "executor/cpu/payload.hpp"
 #include "sim/plan/kernel.hpp"
 
@@ -12,8 +13,5 @@ namespace stepcast::executor {
 // into = into + from, or the larger of both. 16-bit formats are added in fp32 and rounded. Bytes behind the last whole element stay. Requires: equal sizes,
 // can_add(dtype).
 void reduce_into(Reduction how, plan::Dtype dtype, std::span<std::byte> into, std::span<const std::byte> from);
-
-// Not fp8: NCCL does not sum it either.
-bool can_add(plan::Dtype dtype);
 
 }  // namespace stepcast::executor

@@ -1,0 +1,83 @@
+// `stepcast run`: a plan on CPU workers over MPI. Skipped, saying so, where no MPI launcher is installed.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/program.hpp"
+#include "tests/support/source_dir.hpp"
+
+using stepcast::test::Outcome;
+using stepcast::test::run_stepcast;
+using stepcast::test::TemporaryDirectory;
+
+TEST_SUITE_BEGIN("e2e");
+
+namespace {
+
+const std::string kScenario = STEPCAST_SOURCE_DIR "/configs/executor/tiny-4-workers.yaml";
+
+bool has_mpi() {
+  if (std::system("command -v mpirun > /dev/null 2>&1") == 0) return true;
+  MESSAGE("skipped: mpirun is not installed");
+  return false;
+}
+
+}  // namespace
+
+// tp 2 x pp 2, 1F1B, recomputation, ZeRO-1 on four processes, and the uncut model on one: the same losses, falling.
+TEST_CASE("run: four workers learn what one learns") {
+  if (!has_mpi()) return;
+  const TemporaryDirectory place;
+  const std::string db = (place.path() / "runs.db").string();
+  const std::string trace = (place.path() / "trace.json").string();
+  const Outcome four = run_stepcast("run " + kScenario + " --train --steps 4 --warmup 0 --json - --db " + db + " --trace " + trace);
+  REQUIRE_MESSAGE(four.status == 0, four.err);
+  const auto cut = nlohmann::json::parse(four.out);
+  const Outcome one = run_stepcast("run " + kScenario + " --train --steps 4 --warmup 0 --json - --set parallel.tp=1 --set parallel.pp=1 --set parallel.zero=0 "
+                                   "--set cluster.gpus_per_node=1 --set memory.recompute=none");
+  REQUIRE_MESSAGE(one.status == 0, one.err);
+  const auto uncut = nlohmann::json::parse(one.out);
+  REQUIRE(cut["losses"].size() == 4);
+  for (std::size_t step = 0; step < 4; ++step) CHECK(cut["losses"][step].get<double>() == doctest::Approx(uncut["losses"][step].get<double>()).epsilon(1e-4));
+  CHECK(cut["losses"][3] < cut["losses"][0]);
+  CHECK(cut["step_time_s"].get<double>() > 0.0);
+  CHECK(cut["environment"]["collectives"] == "ring");
+
+  // The trace has all four workers; the parts of the last worker's compute stream add up to the step.
+  std::ifstream in{trace};
+  const auto drawn = nlohmann::json::parse(in);
+  std::set<int> workers;
+  for (const auto& event : drawn["traceEvents"]) {
+    if (event.value("ph", "") == "X") workers.insert(event["pid"].get<int>());
+  }
+  CHECK(workers.size() == 4);
+  double parts = 0.0;
+  for (const auto& [name, time] : cut["parts_s"].items()) parts += time.get<double>();
+  CHECK(parts == doctest::Approx(cut["step_time_s"].get<double>()).epsilon(1e-6));
+}
+
+TEST_CASE("run: what cannot be run is refused before anything starts") {
+  const auto refused = [&](const std::string& options, const std::string& text) {
+    const Outcome outcome = run_stepcast("run " + kScenario + " " + options);
+    CHECK(outcome.status == 2);
+    CHECK_MESSAGE(outcome.err.find(text) != std::string::npos, outcome.err);
+  };
+  refused("--backend tpu", "cpu or cuda");
+  refused("--steps 0", "1 or more");
+  refused("--set training.precision=bf16", "training.precision: fp32");
+  refused("--launcher no-such-launcher", "not on the PATH");
+}
+
+// The launcher ends badly: one error, status 3, records kept and their folder named.
+TEST_CASE("run: a worker that fails ends the run with status 3") {
+  if (!has_mpi()) return;
+  const TemporaryDirectory place;
+  const Outcome outcome = run_stepcast("run " + kScenario + " --steps 2 --memory 1000 --records " + place.path().string());
+  CHECK(outcome.status == 3);
+  CHECK_MESSAGE(outcome.err.find("out of memory") != std::string::npos, outcome.err);
+  CHECK_MESSAGE(outcome.err.find(place.path().string()) != std::string::npos, outcome.err);
+}
