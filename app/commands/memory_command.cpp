@@ -7,6 +7,8 @@
 #include "app/fit_changes.hpp"
 #include "app/forecast_json.hpp"
 #include "app/forecast_text.hpp"
+#include "app/model_choice.hpp"
+#include "app/start_memory.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
 
@@ -54,8 +56,11 @@ Status memory(const Invocation& invocation, Session& session) {
     throw UserError(Diagnostic{.where = {}, .path = "stepcast memory", .problem = "no scenario", .expected = "SCENARIO.yaml, or --estimator NAME", .got = "nothing", .hint = {}});
   const scenario::Loaded loaded = scenario::load_scenario(invocation.operands[0], assignments(invocation));
   const HardwareShelf shelf = load_shelf(session.data);
-  const Forecast f = forecast(prepare(shelf, loaded), {});
+  const Setup setup = prepare(shelf, loaded);
+  const Forecast f = forecast(setup, {});
+  const std::vector<StartPeak> start = start_peaks(f, parallel::load_peaks(setup.shape, pick_strategy(loaded, setup.shape)));
   nlohmann::ordered_json json = to_json(f);
+  json["start"] = to_json(start);
   std::string advice;
   if (!f.fits()) {
     const std::vector<FitChange> changes = changes_that_fit(shelf, invocation.operands[0], assignments(invocation), f);
@@ -63,9 +68,9 @@ Status memory(const Invocation& invocation, Session& session) {
     json["would_fit"] = to_json(changes);
   }
   write_json(invocation, json_text(json));
-  print_text(invocation, fmt::format("{}\n\nPeak device memory of one worker of each stage, in GiB\n{}\n{}{}",
+  print_text(invocation, fmt::format("{}\n\nPeak device memory of one worker of each stage, in GiB\n{}\n{}\n{}{}",
                                      paint(session.terminal, Tone::kStrong, f.scenario.name),
-                                     memory_text(f, session.terminal), verdict(f), advice));
+                                     memory_text(f, session.terminal), start_text(start, f.device_memory), verdict(f), advice));
   return f.fits() ? Status::kDone : Status::kAnswerIsNo;
 }
 

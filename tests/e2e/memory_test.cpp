@@ -33,6 +33,18 @@ TEST_CASE("memory: what would make it fit does, when it is done") {
   }
 }
 
+// A checkpoint read onto the device is the model's states a second time, gradients aside.
+TEST_CASE("memory: before the first step") {
+  const json memory = json::parse(run_stepcast("memory configs/quickstart.yaml --json -").out);
+  const json& start = memory.at("start");
+  REQUIRE(start.size() == 4);
+  CHECK(start.at(0).at("way") == "in place");
+  CHECK(start.at(0).at("device_memory_peak_bytes") < memory.at("device_memory_peak_bytes"));
+  CHECK(start.at(3).at("way") == "checkpoint on the device");
+  CHECK(start.at(3).at("device_memory_peak_bytes") > memory.at("device_memory_peak_bytes"));
+  CHECK(start.at(3).at("fits") == true);
+}
+
 TEST_CASE("memory: estimators of others, for bare numbers and beside a scenario") {
   const Outcome bare = run_stepcast("memory --estimator deepspeed --params 2.851e9 --largest-layer 32e6");
   CHECK(bare.status == 0);
