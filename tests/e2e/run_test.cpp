@@ -1,12 +1,18 @@
 // `stepcast run`: a plan on CPU workers over MPI. Skipped, saying so, where no MPI launcher is installed.
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <set>
+#include <thread>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "executor/common/record_file.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/source_dir.hpp"
 
@@ -24,6 +30,29 @@ bool has_mpi() {
   if (std::system("command -v mpirun > /dev/null 2>&1") == 0) return true;
   MESSAGE("skipped: mpirun is not installed");
   return false;
+}
+
+// Processes of the worker program whose arguments name `folder`.
+std::vector<pid_t> workers_of(const std::string& folder) {
+  std::vector<pid_t> found;
+  for (const auto& entry : std::filesystem::directory_iterator{"/proc"}) {
+    const std::string number = entry.path().filename().string();
+    if (number.find_first_not_of("0123456789") != std::string::npos) continue;
+    const std::string words = stepcast::test::text_of(entry.path() / "cmdline");
+    const std::string program = words.substr(0, words.find('\0'));
+    if (program.ends_with("stepcast-cpu") && words.find(folder) != std::string::npos) found.push_back(std::stoi(number));
+  }
+  return found;
+}
+
+template <class Condition>
+bool wait_for(Condition&& condition, std::chrono::seconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds{50});
+  }
+  return true;
 }
 
 }  // namespace
@@ -80,4 +109,26 @@ TEST_CASE("run: a worker that fails ends the run with status 3") {
   CHECK(outcome.status == 3);
   CHECK_MESSAGE(outcome.err.find("out of memory") != std::string::npos, outcome.err);
   CHECK_MESSAGE(outcome.err.find(place.path().string()) != std::string::npos, outcome.err);
+}
+
+// A rank is killed in the middle: an error within ten seconds, what was recorded is whole, nobody is left behind.
+TEST_CASE("run: a killed worker ends the run soon, and records stay readable") {
+  if (!has_mpi()) return;
+  const TemporaryDirectory place;
+  const std::string folder = place.path().string();
+  Outcome outcome;
+  std::thread run{[&] { outcome = run_stepcast("run " + kScenario + " --steps 1000000 --warmup 0 --records " + folder); }};
+  const std::string records = folder + "/run.0.records";
+  const auto recorded = [&] { return stepcast::test::text_of(records).find("\nstep 1 ") != std::string::npos; };
+  CHECK(wait_for(recorded, std::chrono::seconds{60}));
+  const std::vector<pid_t> workers = workers_of(folder);
+  CHECK(workers.size() == 4);
+  for (std::size_t i = 0; i < workers.size(); ++i) ::kill(workers[i], i + 1 == workers.size() ? SIGKILL : 0);
+  const auto killed = std::chrono::steady_clock::now();
+  run.join();
+  CHECK(std::chrono::steady_clock::now() - killed < std::chrono::seconds{10});
+  CHECK(outcome.status == 3);
+  CHECK_MESSAGE(outcome.err.find("kept in") != std::string::npos, outcome.err);
+  CHECK(wait_for([&] { return workers_of(folder).empty(); }, std::chrono::seconds{5}));
+  CHECK(stepcast::executor::read_records(records).steps.size() >= 1);
 }
