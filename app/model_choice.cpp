@@ -140,9 +140,40 @@ workload::Recompute recompute_of(scenario::RecomputePolicy policy) {
   switch (policy) {
     case scenario::RecomputePolicy::kNone: return workload::Recompute::kNone;
     case scenario::RecomputePolicy::kSelective: return workload::Recompute::kSelective;
+    case scenario::RecomputePolicy::kOperators: return workload::Recompute::kOperators;
     case scenario::RecomputePolicy::kFull: return workload::Recompute::kFull;
   }
   return workload::Recompute::kNone;
+}
+
+workload::RecomputeParts recompute_parts_of(const std::vector<scenario::RecomputeModule>& modules) {
+  workload::RecomputeParts parts;
+  parts.attention_core = false;
+  for (const scenario::RecomputeModule module : modules) {
+    switch (module) {
+      case scenario::RecomputeModule::kCoreAttention: parts.attention_core = true; break;
+      case scenario::RecomputeModule::kNorms: parts.norms = true; break;
+      case scenario::RecomputeModule::kLatents: parts.latents = true; break;
+      case scenario::RecomputeModule::kExpertActivations: parts.expert_activations = true; break;
+      case scenario::RecomputeModule::kMlpActivations: parts.mlp_activations = true; break;
+      case scenario::RecomputeModule::kQkv: parts.qkv = true; break;
+      case scenario::RecomputeModule::kAttention: parts.attention = true; break;
+      case scenario::RecomputeModule::kUp: parts.up = true; break;
+      case scenario::RecomputeModule::kMlp: parts.mlp = true; break;
+      case scenario::RecomputeModule::kExperts: parts.experts = true; break;
+      case scenario::RecomputeModule::kShared: parts.shared = true; break;
+    }
+  }
+  return parts;
+}
+
+parallel::RecomputeSpan recompute_span_of(scenario::RecomputeMethod method) {
+  switch (method) {
+    case scenario::RecomputeMethod::kUniform: return parallel::RecomputeSpan::kUniform;
+    case scenario::RecomputeMethod::kBlock: return parallel::RecomputeSpan::kBlock;
+    case scenario::RecomputeMethod::kEvery: return parallel::RecomputeSpan::kEvery;
+  }
+  return parallel::RecomputeSpan::kUniform;
 }
 
 workload::FlopsConvention convention_of(scenario::FlopsConventionChoice choice) {
@@ -262,9 +293,9 @@ parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload:
     strategy.keeps_low_gradients = low && sums_in_fp32;
   }
   strategy.recompute = recompute_of(s.memory.recompute);
-  strategy.recompute_parts.norms = s.memory.recompute_norms;
-  strategy.recompute_parts.latents = s.memory.recompute_latents;
-  strategy.recompute_parts.activations = s.memory.recompute_activations;
+  strategy.recompute_parts = recompute_parts_of(s.memory.recompute_modules);
+  strategy.recompute_span = recompute_span_of(s.memory.recompute_method);
+  strategy.recompute_layers = s.memory.recompute_layers;
   strategy.attention = s.model.attention == scenario::AttentionChoice::kUnfused ? workload::AttentionKernel::kUnfused
                                                                                 : workload::AttentionKernel::kFlash;
   strategy.fused_kernels = s.model.fused_kernels;

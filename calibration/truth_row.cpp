@@ -11,6 +11,7 @@
 #include "calibration/truth_layers.hpp"
 #include "calibration/truth_megatron.hpp"
 #include "calibration/truth_memory_words.hpp"
+#include "calibration/truth_recompute.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
 
@@ -109,9 +110,7 @@ std::string unmodelled(const RowReader& row) {
   const std::string offload = row.text("offload");
   if (!offload.empty() && offload != "none") return fmt::format("offload '{}' is not modelled yet", offload);
   const std::string recompute = row.text("recompute");
-  if (recompute.starts_with("selective") && recompute != "selective" && recompute != "selective (attention core)") {
-    return fmt::format("recompute '{}' is not modelled yet", recompute);
-  }
+  if (!recompute_words(recompute)) return fmt::format("recompute '{}' is not modelled yet", recompute);
   return {};
 }
 
@@ -125,12 +124,6 @@ std::optional<std::string> precision_of(const std::string& written) {
   if (stated.starts_with("fp8") || stated == "amp_fp8") return "fp8";
   if (stated == "fp32" || stated == "tf32") return stated;
   return std::nullopt;
-}
-
-std::string recompute_of(const std::string& stated) {
-  if (stated == "full") return "full";
-  if (stated.starts_with("selective")) return "selective";
-  return "none";
 }
 
 class RowTranslator {
@@ -285,12 +278,12 @@ class RowTranslator {
     rest_ = fmt::format(
         "parallel: {{tp: {}, pp: {}, dp: {}, zero: {}, overlap_grad_reduce: {}{}{}{}}}\n"
         "batch: {{global: {}, micro: {}}}\n"
-        "memory: {{recompute: {}, gradients: {}{}}}\n"
+        "memory: {{{}, gradients: {}{}}}\n"
         "training: {{precision: {}{}}}\n",
         tp, pp, dp, zero, framework.overlaps_gradients || zero >= 2,
         sequence_parallel(tp) ? ", sequence_parallel: true" : "",
         long_and_sparse(cp, tp) + shard_group(dp * cp, zero) + memory_words_.parallel, virtual_stages(),
-        global_batch(dp, micro), micro, recompute_of(row_.text("recompute")), fp32_gradients ? "fp32" : low, memory_words_.memory, *word,
+        global_batch(dp, micro), micro, *recompute_words(row_.text("recompute")), fp32_gradients ? "fp32" : low, memory_words_.memory, *word,
         lora() + memory_words_.training);
     return true;
   }

@@ -153,6 +153,30 @@ void check_experts(const workload::ModelShape& shape, const Strategy& s, Problem
   }
 }
 
+void check_recompute(const workload::ModelShape& shape, const Strategy& s, Problems& problems) {
+  using workload::Recompute;
+  problems.positive("memory.recompute_layers", s.recompute_layers);
+  if (s.recompute == Recompute::kFull && s.recompute_span == RecomputeSpan::kUniform && s.recompute_layers > 1 && s.zero == 3) {
+    problems.add("memory.recompute_layers", "parallel.zero", "layers computed again together, each gathered for that and again for its gradients, are not modelled",
+                 "1 with parallel.zero 3", fmt::format("{}", s.recompute_layers));
+  }
+  const workload::RecomputeParts& parts = s.recompute_parts;
+  if (s.recompute == Recompute::kSelective && shape.latent && (parts.qkv || parts.attention)) {
+    problems.add("memory.recompute_modules", "model.kv_lora_rank", "latent attention has no such part",
+                 "mla_up_proj in place of qkv_proj and attention", parts.qkv ? "qkv_proj" : "attention");
+  }
+  if (s.recompute == Recompute::kSelective && shape.parallel_block && (parts.mlp || parts.up || parts.qkv || parts.attention)) {
+    problems.add("memory.recompute_modules", "", "attention and MLP side by side in a block cannot be computed again apart",
+                 "core_attn, layernorm or mlp_act, or memory.recompute full", "a model with parallel blocks");
+  }
+  if (s.recompute != Recompute::kOperators) return;
+  const bool unfused = s.attention == workload::AttentionKernel::kUnfused;
+  if (shape.latent || shape.experts || shape.parallel_block || unfused) {
+    problems.add("memory.recompute", unfused ? "model.attention" : shape.experts ? "model.experts" : "", "recomputation by operator is of dense layers with fused attention",
+                 "selective with memory.recompute_modules, or full", "operators");
+  }
+}
+
 void check_adapters(const workload::ModelShape& shape, const Strategy& s, Problems& problems) {
   if (!s.adapters) return;
   const workload::Adapters& a = *s.adapters;
@@ -327,6 +351,7 @@ std::vector<StrategyError> check(const workload::ModelShape& shape, const Strate
   check_context(shape, strategy, problems);
   check_experts(shape, strategy, problems);
   check_adapters(shape, strategy, problems);
+  check_recompute(shape, strategy, problems);
   check_pipeline(shape, strategy, problems);
   check_batch(strategy, problems);
   if (problems.empty()) check_schedule(strategy, problems);

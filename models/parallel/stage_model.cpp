@@ -1,5 +1,6 @@
 #include "models/parallel/stage_model.hpp"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -69,6 +70,27 @@ void count_partial_gradients(const workload::ModelShape& shape, const workload::
 
 }  // namespace
 
+namespace {
+
+// Adds the layers that differ; which of them each layer is.
+std::vector<std::size_t> distinct_layers(const workload::ModelShape& shape, const workload::BlockOptions& options,
+                                         std::vector<workload::Block>& layers) {
+  std::map<std::pair<std::optional<std::int64_t>, bool>, std::size_t> by_kind;
+  std::vector<std::size_t> result;
+  for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
+    const auto [entry, is_new] = by_kind.try_emplace({window_of(shape, layer), has_experts(shape, layer)}, layers.size());
+    if (is_new) layers.push_back(make_layer(shape, layer, options));
+    result.push_back(entry->second);
+  }
+  return result;
+}
+
+bool some_layers_keep(const Strategy& s) {
+  return s.recompute == workload::Recompute::kFull && s.recompute_span != RecomputeSpan::kUniform;
+}
+
+}  // namespace
+
 ModelBlocks make_blocks(const workload::ModelShape& shape, const Strategy& strategy) {
   const workload::BlockOptions options = block_options(strategy);
   const bool one_table = placement_of(strategy).joins_ends();
@@ -84,14 +106,11 @@ ModelBlocks make_blocks(const workload::ModelShape& shape, const Strategy& strat
     ++blocks.predictors.back().matrix_count;
   }
 
-  std::map<std::pair<std::optional<std::int64_t>, bool>, std::size_t> by_kind;
-  for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
-    const bool experts = has_experts(shape, layer);
-    blocks.layer_has_experts.push_back(experts);
-    const auto [entry, is_new] = by_kind.try_emplace({window_of(shape, layer), experts}, blocks.layers.size());
-    if (is_new) blocks.layers.push_back(make_layer(shape, layer, options));
-    blocks.block_of_layer.push_back(entry->second);
-  }
+  workload::BlockOptions kept = options;
+  kept.recompute = workload::Recompute::kNone;
+  blocks.block_of_layer = distinct_layers(shape, options, blocks.layers);
+  if (some_layers_keep(strategy)) blocks.kept_block_of_layer = distinct_layers(shape, kept, blocks.layers);
+  for (std::int64_t layer = 0; layer < shape.layers; ++layer) blocks.layer_has_experts.push_back(has_experts(shape, layer));
   if ((shape.tied_embeddings || shape.predicted_ahead > 0) && !one_table && !strategy.adapters) {
     blocks.tied_elements = padded_vocab(shape, options) / strategy.tp * shape.hidden;
   }
@@ -113,10 +132,21 @@ std::vector<LayerRange> layer_ranges(std::int64_t layers, const Strategy& strate
   return ranges;
 }
 
-void add_layer(const ModelBlocks& blocks, std::size_t layer, StageModel& model) {
+// `place`: within its chunk.
+bool is_recomputed(const Strategy& s, std::int64_t layer, std::int64_t place) {
+  switch (s.recompute_span) {
+    case RecomputeSpan::kUniform: return true;
+    case RecomputeSpan::kBlock: return place < s.recompute_layers;
+    case RecomputeSpan::kEvery: return (layer + 1) % s.recompute_layers == 0;
+  }
+  return true;
+}
+
+void add_layer(const ModelBlocks& blocks, std::size_t layer, bool recomputed, StageModel& model) {
   model.partial_gradients += blocks.partial_per_layer;
   if (blocks.layer_has_experts[layer]) model.partial_gradients += blocks.partial_per_expert_layer;
-  model.blocks.push_back({&blocks.layers[blocks.block_of_layer[layer]], BlockRole::kLayer, static_cast<std::uint16_t>(layer)});
+  const auto& block_of = recomputed || blocks.kept_block_of_layer.empty() ? blocks.block_of_layer : blocks.kept_block_of_layer;
+  model.blocks.push_back({&blocks.layers[block_of[layer]], BlockRole::kLayer, static_cast<std::uint16_t>(layer)});
 }
 
 // Behind the head; on another stage than the embedding they look tokens up in a copy of its table.
@@ -129,7 +159,18 @@ void add_predictors(const ModelBlocks& blocks, StageModel& model) {
   }
 }
 
-void add_chunk(const ModelBlocks& blocks, const LayerRange& range, ChunkPlace place, StageModel& model) {
+// Groups of layers that lie one after the other; all other blocks are alone.
+void group_layers(const Strategy& s, std::size_t first_layer, std::size_t layers, std::size_t first, StageModel& model) {
+  for (std::size_t i = first; i < model.blocks.size(); ++i) model.blocks[i].group_first = model.blocks[i].group_last = i;
+  if (s.recompute != workload::Recompute::kFull || s.recompute_span != RecomputeSpan::kUniform) return;
+  const auto size = static_cast<std::size_t>(s.recompute_layers);
+  for (std::size_t i = 0; i < layers; ++i) {
+    model.blocks[first_layer + i].group_first = first_layer + i / size * size;
+    model.blocks[first_layer + i].group_last = first_layer + std::min(layers, (i / size + 1) * size) - 1;
+  }
+}
+
+void add_chunk(const ModelBlocks& blocks, const Strategy& strategy, const LayerRange& range, ChunkPlace place, StageModel& model) {
   const std::size_t first = model.blocks.size();
   const bool embeds = model.placement.first(place);
   const bool heads = model.placement.last(place);
@@ -137,8 +178,9 @@ void add_chunk(const ModelBlocks& blocks, const LayerRange& range, ChunkPlace pl
     model.blocks.push_back({&blocks.embedding, BlockRole::kEmbedding, {}});
     model.partial_gradients += blocks.partial_in_embedding;
   }
+  const std::size_t first_layer = model.blocks.size();
   for (std::int64_t layer = range.first; layer < range.first + range.count; ++layer) {
-    add_layer(blocks, static_cast<std::size_t>(layer), model);
+    add_layer(blocks, static_cast<std::size_t>(layer), is_recomputed(strategy, layer, layer - range.first), model);
   }
   if (heads) {
     model.blocks.push_back({&blocks.head, BlockRole::kHead, {}});
@@ -146,6 +188,7 @@ void add_chunk(const ModelBlocks& blocks, const LayerRange& range, ChunkPlace pl
     add_predictors(blocks, model);
   }
   if (embeds || heads) model.tied_gradients = blocks.tied_elements;
+  group_layers(strategy, first_layer, static_cast<std::size_t>(range.count), first, model);
   model.chunks.push_back({first, model.blocks.size() - first});
 }
 
@@ -169,7 +212,7 @@ std::vector<StageModel> split_stages(const ModelBlocks& blocks, const Strategy& 
     model.boundary = blocks.boundary;
     for (std::int32_t chunk = 0; chunk < placement.chunks; ++chunk) {
       const ChunkPlace place{stage, static_cast<std::uint8_t>(chunk)};
-      add_chunk(blocks, ranges[static_cast<std::size_t>(placement.position(place))], place, model);
+      add_chunk(blocks, strategy, ranges[static_cast<std::size_t>(placement.position(place))], place, model);
     }
     for (const StageBlock& block : model.blocks) {
       model.parameters += block.block->parameters;

@@ -19,6 +19,7 @@ struct ModelBlocks {
   std::vector<workload::Block> layers;       // distinct ones: with and without sliding window, experts
   std::vector<workload::Block> predictors;   // of further tokens, one after the other
   std::vector<std::size_t> block_of_layer;   // into `layers`
+  std::vector<std::size_t> kept_block_of_layer;  // the same without recomputation, where only some layers have it
   Bytes boundary;                            // activation between stages, per tensor-parallel rank
   std::int64_t tied_elements = 0;            // of the table that two stages hold; 0: none
   // Gradients that every tensor-parallel rank holds in part and must sum: norms and row-parallel
@@ -41,6 +42,9 @@ struct StageBlock {
   const workload::Block* block = nullptr;
   BlockRole role = BlockRole::kLayer;
   std::optional<std::uint16_t> layer;  // global index
+  // Blocks of the stage that are computed again together, with the input of the first one; alone: itself.
+  std::size_t group_first = 0;
+  std::size_t group_last = 0;
 };
 
 // Blocks first .. first + count - 1 of the stage.

@@ -34,6 +34,7 @@ class StageWriter {
     }
     saved_.resize(model_.blocks.size() * static_cast<std::size_t>(micro_batches(strategy_)));
     kept_.resize(saved_.size());
+    recomputed_.resize(saved_.size());
   }
 
   plan::Program write() && {
@@ -104,7 +105,8 @@ class StageWriter {
       lane.add(context, [=, this, &code, &block] {
         data_->before_forward(i);
         if (i == chunk.first) port_.free_received(pass);  // handed over to what the block saves
-        at(saved_, i, pass) = emitter_.acquire(emitter_.compute, code.saved_label, code.saved, Category::kActivations);
+        const Bytes saved = block.group_first == i ? code.saved : Bytes{0};
+        at(saved_, i, pass) = emitter_.acquire(emitter_.compute, code.saved_label, saved, Category::kActivations);
         *workspace = emitter_.acquire(emitter_.compute, code.workspace_label, block.block->forward_workspace,
                                       Category::kWorkspace);
       });
@@ -130,6 +132,19 @@ class StageWriter {
     outputs_.erase(output);
   }
 
+  // Behind the first of a group the layer's input is brought back, too.
+  void recompute(const Pass& pass, std::size_t i, PassLane& lane) {
+    const StageBlock& block = model_.blocks[i];
+    const CompiledBlock& code = compiled_.at(block.block);
+    if (code.recompute.empty()) return;
+    const plan::Context again{Stage::kRecompute, block.layer, pass.micro_batch};
+    lane.add(again, [=, this, &code, &block] {
+      const Bytes size = block.block->recompute_peak + (block.group_first == i ? Bytes{0} : code.saved);
+      at(recomputed_, i, pass) = emitter_.acquire(emitter_.compute, code.recompute_label, size, Category::kActivations);
+    });
+    lane.add_steps(again, code.recompute, {}, {});
+  }
+
   // Both gradients, or what the input's needs alone.
   void backward(const Pass& pass, bool with_weights, PassLane& lane) {
     const StageChunk chunk = model_.chunks[pass.chunk];
@@ -138,22 +153,12 @@ class StageWriter {
       const StageBlock& block = model_.blocks[i];
       const CompiledBlock& code = compiled_.at(block.block);
       const plan::Context context{Stage::kBackward, block.layer, pass.micro_batch};
-      struct Transient {
-        std::optional<plan::BufferId> recomputed;
-        std::optional<plan::BufferId> workspace;
-      };
-      const auto transient = std::make_shared<Transient>();
+      const auto workspace = std::make_shared<std::optional<plan::BufferId>>();
       lane.add(context, [=, this] { data_->before_backward(i); });
-      if (!code.recompute.empty()) {
-        const plan::Context again{Stage::kRecompute, block.layer, pass.micro_batch};
-        lane.add(again, [=, this, &code, &block] {
-          transient->recomputed = emitter_.acquire(emitter_.compute, code.recompute_label, block.block->recompute_peak,
-                                                   Category::kActivations);
-        });
-        lane.add_steps(again, code.recompute, {}, {});
-      }
+      if (i == block.group_last)
+        for (std::size_t j = block.group_first; j <= i; ++j) recompute(pass, j, lane);
       lane.add(context, [=, this, &code, &block] {
-        transient->workspace = emitter_.acquire(emitter_.compute, code.workspace_label, block.block->backward_workspace,
+        *workspace = emitter_.acquire(emitter_.compute, code.workspace_label, block.block->backward_workspace,
                                                 Category::kWorkspace);
       });
       if (with_weights) {
@@ -163,8 +168,8 @@ class StageWriter {
         lane.add_steps(context, code.backward_input, {}, {});
       }
       lane.add(context, [=, this, &code] {
-        emitter_.release(emitter_.compute, transient->workspace);
-        emitter_.release(emitter_.compute, transient->recomputed);
+        emitter_.release(emitter_.compute, *workspace);
+        emitter_.release(emitter_.compute, at(recomputed_, i, pass));
         emitter_.release(emitter_.compute, at(saved_, i, pass));
         if (!with_weights) {
           at(kept_, i, pass) =
@@ -233,6 +238,7 @@ class StageWriter {
   std::map<const workload::Block*, CompiledBlock> compiled_;  // looked up only, never walked
   Buffers saved_;  // from a forward pass to its backward pass
   std::map<std::pair<std::uint8_t, std::uint16_t>, std::optional<plan::BufferId>> outputs_;  // by chunk and micro-batch
+  Buffers recomputed_;  // from a group's recomputation to each block's backward pass
   Buffers kept_;   // from the input gradients to the weight gradients
 };
 

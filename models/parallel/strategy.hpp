@@ -22,6 +22,13 @@ struct WrittenSchedule {
   std::vector<ActionList> lists;
 };
 
+// Which layers full recomputation is of, N = recompute_layers (Megatron-LM recompute_method; torchtitan).
+enum class RecomputeSpan : std::uint8_t {
+  kUniform,  // all; N in a row keep one input and are computed again together
+  kBlock,    // the first N of each chunk of a stage
+  kEvery,    // each N-th of the model
+};
+
 struct Strategy {
   // Degrees. World size = tp * cp * pp * dp. Experts are dealt out over the same workers in their own way:
   // ep groups of etp workers lie within a stage's tp * cp * dp, and what is left of them are replicas.
@@ -79,6 +86,8 @@ struct Strategy {
   // What a block runs and keeps (see workload::BlockOptions).
   workload::Recompute recompute = workload::Recompute::kNone;
   workload::RecomputeParts recompute_parts;
+  RecomputeSpan recompute_span = RecomputeSpan::kUniform;
+  std::int64_t recompute_layers = 1;
   workload::AttentionKernel attention = workload::AttentionKernel::kFlash;
   bool fused_kernels = true;
   bool fused_loss = true;

@@ -193,6 +193,12 @@ void expert_half(const LayerContext& c, StepList& steps) {
   if (has_shared(c)) add_up(c, steps, "shared.sum", Pass::kForward);
 }
 
+void shared_experts_again(const LayerContext& c, StepList& steps) {
+  if (!has_shared(c)) return;
+  shared_first(c, steps);
+  shared_second(c, steps);
+}
+
 void activations_again(const LayerContext& c, StepList& steps) {
   if (!c.experts) return activation(c, steps, {"mlp", c.d.rows, c.d.up_width, c.d.ffn, c.shape.mlp_bias});
   activation(c, steps, routed_activation(c));

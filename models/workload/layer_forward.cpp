@@ -17,12 +17,6 @@ void attention_half(const LayerContext& c, StepList& steps) {
   steps.linear(c.out());
 }
 
-void mlp_half(const LayerContext& c, StepList& steps) {
-  steps.linear(c.up());
-  activation(c, steps, {"mlp", c.d.rows, c.d.up_width, c.d.ffn, c.shape.mlp_bias});
-  steps.linear(c.down());
-}
-
 // x + dropout(y + bias).
 void residual(const LayerContext& c, StepList& steps, const std::string& name, bool bias) {
   const LocalDims& d = c.d;
@@ -83,6 +77,12 @@ void parallel(const LayerContext& c, StepList& steps) {
 }
 
 }  // namespace
+
+void mlp_half(const LayerContext& c, StepList& steps) {
+  steps.linear(c.up());
+  activation(c, steps, {"mlp", c.d.rows, c.d.up_width, c.d.ffn, c.shape.mlp_bias});
+  steps.linear(c.down());
+}
 
 double activation_flops(Activation activation) {
   switch (activation) {

@@ -149,11 +149,15 @@ std::int64_t forward_workspace(const LayerContext& c) {
   const std::int64_t shard = d.norm_rows * d.hidden * e;
   const std::int64_t scores = c.flash() ? 0 : d.scores * e;  // before the softmax
   const std::int64_t experts = c.experts ? expert_forward_workspace(c) : 0;
-  if (c.options.recompute != Recompute::kFull) return std::max({gathered, full + shard, scores, experts});
+  const std::int64_t kept_through = std::max({gathered, full + shard, scores, experts});
+  const bool drops_mlp = c.options.recompute == Recompute::kOperators ||
+                         (c.options.recompute == Recompute::kSelective && (c.experts ? c.options.recompute_parts.experts : c.options.recompute_parts.mlp));
+  if (c.options.recompute != Recompute::kFull && !drops_mlp) return kept_through;
   // Nothing is kept, so a pass holds its half's tensors until the half is through.
   const std::int64_t attention = d.rows * (d.qkv_width + d.out_width) * e;
   const std::int64_t mlp = c.experts ? experts + c.experts->all_rows() * (c.experts->up_width + c.experts->ffn) * e
                                      : d.rows * (d.up_width + d.ffn) * e;
+  if (drops_mlp) return std::max(kept_through, 2 * shard + std::max(gathered + mlp, mlp + full));
   return 2 * shard + std::max({gathered + attention + scores + score_bytes(c), attention + full,
                                gathered + mlp, mlp + full});
 }
@@ -266,15 +270,6 @@ void fill_parameters(const LayerContext& c, Block& block) {
 
 namespace {
 
-bool is_recomputed(const LayerContext& c, const std::string& name) {
-  const RecomputeParts& parts = c.options.recompute_parts;
-  if (parts.norms && (name == "attention.qkv.input" || name == "mlp.up.input" || name == "router.input")) return true;
-  if (parts.latents && c.shape.latent &&
-      (name == "attention.qkv" || name == "attention.q_up.input" || name == "attention.kv_up.input"))
-    return true;
-  return parts.activations && name.ends_with(".down.input");
-}
-
 // What is taken out, in bytes.
 Bytes drop_recomputed(const LayerContext& c, std::vector<SavedTensor>& saved) {
   Bytes dropped{0};
@@ -308,6 +303,17 @@ void fill_layer_memory(const LayerContext& c, Block& block) {
       block.recompute_peak = drop_recomputed(c, block.saved);
       if (c.options.recompute_parts.attention_core) block.recompute_peak += Bytes{score_bytes(c)};
       break;
+    case Recompute::kOperators: {
+      const std::vector<SavedTensor> all = saved_tensors(c, true);
+      block.saved = operators_kept(c, all);
+      // Values, and half of what enters a gated activation, are kept before they are joined.
+      const std::int64_t joined = c.d.gemm_dtype != plan::Dtype::kFp8 ? c.d.rows * (c.d.v_width + c.d.ffn) * c.d.bytes : 0;
+      for (const SavedTensor& tensor : all)
+        if (tensor.name != "attention.output" && tensor.name != "attention.statistics") block.recompute_peak += tensor.size;
+      block.recompute_peak -= Bytes{joined};
+      if (c.options.fused_kernels) block.recompute_peak -= Bytes{c.d.norm_rows * c.d.hidden * c.d.bytes};
+      break;
+    }
     case Recompute::kFull: {
       const Bytes input{c.d.norm_rows * c.d.hidden * c.d.bytes};
       block.saved = {{"layer.input", input}};

@@ -82,6 +82,18 @@ void prepare_heads_backward(const LayerContext& c, StepList& steps);
 // FLOPs per element of an activation function.
 double activation_flops(Activation activation);
 
+// From the gathered input to what is reduced.
+void mlp_half(const LayerContext& c, StepList& steps);
+// Requires: c.experts.
+void shared_experts_again(const LayerContext& c, StepList& steps);
+
+// layer_recompute.cpp
+std::vector<Step> selective_recompute(const LayerContext& c);
+bool is_recomputed(const LayerContext& c, const std::string& saved);  // by it
+// Requires: a dense layer with fused attention and no latents.
+std::vector<Step> operators_again(const LayerContext& c);
+std::vector<SavedTensor> operators_kept(const LayerContext& c, const std::vector<SavedTensor>& all);
+
 std::vector<Step> layer_forward(const LayerContext& c);
 std::vector<Step> layer_backward(const LayerContext& c);
 

@@ -32,14 +32,22 @@ enum class AttentionKernel : std::uint8_t {
   kUnfused,  // batched GEMM, masked softmax, batched GEMM; runs the full square; keeps the scores
 };
 
-enum class Recompute : std::uint8_t { kNone, kSelective, kFull };
+// layer_recompute.cpp has what each keeps.
+enum class Recompute : std::uint8_t { kNone, kSelective, kOperators, kFull };
 
-// What selective recomputation computes again (Megatron-Core recompute_modules).
+// What selective recomputation computes again (Megatron-Core recompute_modules, and finer ones).
 struct RecomputeParts {
   bool attention_core = true;  // scores and softmax; with flash attention there is nothing to keep of them
   bool norms = false;          // layernorm: outputs of the norms before both halves
   bool latents = false;        // mla_up_proj: q, k, v from the latents
-  bool activations = false;    // moe_act: what enters the down projections
+  bool expert_activations = false;  // moe_act: what enters the down projections of experts
+  bool mlp_activations = false;     // the same of dense MLPs
+  bool qkv = false;            // queries, keys and values
+  bool attention = false;      // these and all of the attention, fused or not
+  bool up = false;             // the up projection of dense MLPs
+  bool mlp = false;            // mlp: dense MLPs
+  bool experts = false;        // moe: router, exchanges, experts
+  bool shared = false;         // shared_experts
   friend bool operator==(const RecomputeParts&, const RecomputeParts&) = default;
 };
 

@@ -210,12 +210,15 @@ class Checks {
 
   void recompute() {
     const MemoryPolicy& m = s_.memory;
-    if (m.recompute == RecomputePolicy::kSelective) return;
-    for (const auto& [on, key] : {std::pair{m.recompute_norms, "memory.recompute_norms"},
-                                  std::pair{m.recompute_latents, "memory.recompute_latents"},
-                                  std::pair{m.recompute_activations, "memory.recompute_activations"}}) {
-      if (on) add(key, "says nothing without selective recomputation", fmt::format("recompute: selective ({}), or false", where_.cite("memory.recompute")), "true");
-    }
+    const auto meant_for = [&](const char* key, RecomputePolicy policy, const char* word) {
+      const std::string path = std::string{"memory."} + key;
+      if (m.recompute == policy || !where_.given(path)) return;
+      add(path, fmt::format("says nothing without {} recomputation", word),
+          fmt::format("recompute: {} ({}), or no such key", word, where_.cite("memory.recompute")));
+    };
+    meant_for("recompute_modules", RecomputePolicy::kSelective, "selective");
+    meant_for("recompute_method", RecomputePolicy::kFull, "full");
+    meant_for("recompute_layers", RecomputePolicy::kFull, "full");
   }
 
   void schedule_file() {

@@ -97,9 +97,9 @@ struct Batch {
 
 struct MemoryPolicy {
   RecomputePolicy recompute = RecomputePolicy::kNone;
-  bool recompute_norms = false;
-  bool recompute_latents = false;
-  bool recompute_activations = false;
+  std::vector<RecomputeModule> recompute_modules{RecomputeModule::kCoreAttention};
+  RecomputeMethod recompute_method = RecomputeMethod::kUniform;
+  std::int64_t recompute_layers = 1;
   GradientPrecision gradients = GradientPrecision::kFp32;
   bool fp32_master = true;
   std::optional<std::int64_t> logit_copies;  // default 0 with a fused loss, else 1
@@ -109,11 +109,16 @@ struct MemoryPolicy {
   template <class V>
   void visit(V& v) {
     v.key("recompute", recompute,
-          "Activations computed again in the backward pass: none, selective (attention core) or full (whole blocks).");
-    v.key("recompute_norms", recompute_norms, "recompute selective: also the norms before attention and MLP.");
-    v.key("recompute_latents", recompute_latents, "recompute selective: also latent attention's queries, keys and values.");
-    v.key("recompute_activations", recompute_activations,
-          "recompute selective: also the activation functions of MLPs and experts.");
+          "Activations computed again in the backward pass: none, selective (recompute_modules), operators (all but attention and "
+          "every second matrix product, as torchtitan's selective op) or full (whole layers).");
+    v.key("recompute_modules", recompute_modules,
+          "recompute selective: what of each layer, in Megatron-Core's words core_attn, layernorm, mla_up_proj, moe_act, mlp, moe, "
+          "shared_experts, and mlp_act, qkv_proj, attention, up_proj. Default: core_attn.",
+          not_empty().example("[core_attn, layernorm, moe_act]"));
+    v.key("recompute_method", recompute_method,
+          "recompute full: uniform (all layers, recompute_layers of them together), block (the first recompute_layers of each stage "
+          "or chunk) or every (each recompute_layers-th layer).");
+    v.key("recompute_layers", recompute_layers, "The number that recompute_method speaks of.", between(1, 1e5));
     v.key("gradients", gradients, "Number format in which gradients are accumulated and reduced.");
     v.key("fp32_master", fp32_master, "The optimizer keeps fp32 parameters beside low-precision ones.");
     v.key("logit_copies", logit_copies,

@@ -28,11 +28,34 @@ constexpr WordList<Schedule, 12> enum_words(Schedule) {
            {"file", Schedule::kFile}}};
 }
 
-enum class RecomputePolicy : std::uint8_t { kNone, kSelective, kFull };
-constexpr WordList<RecomputePolicy, 3> enum_words(RecomputePolicy) {
+enum class RecomputePolicy : std::uint8_t { kNone, kSelective, kOperators, kFull };
+constexpr WordList<RecomputePolicy, 4> enum_words(RecomputePolicy) {
   return {{{"none", RecomputePolicy::kNone},
            {"selective", RecomputePolicy::kSelective},
+           {"operators", RecomputePolicy::kOperators},
            {"full", RecomputePolicy::kFull}}};
+}
+
+enum class RecomputeModule : std::uint8_t {
+  kCoreAttention, kNorms, kLatents, kExpertActivations, kMlpActivations, kQkv, kAttention, kUp, kMlp, kExperts, kShared
+};
+constexpr WordList<RecomputeModule, 11> enum_words(RecomputeModule) {
+  return {{{"core_attn", RecomputeModule::kCoreAttention},
+           {"layernorm", RecomputeModule::kNorms},
+           {"mla_up_proj", RecomputeModule::kLatents},
+           {"moe_act", RecomputeModule::kExpertActivations},
+           {"mlp_act", RecomputeModule::kMlpActivations},
+           {"qkv_proj", RecomputeModule::kQkv},
+           {"attention", RecomputeModule::kAttention},
+           {"up_proj", RecomputeModule::kUp},
+           {"mlp", RecomputeModule::kMlp},
+           {"moe", RecomputeModule::kExperts},
+           {"shared_experts", RecomputeModule::kShared}}};
+}
+
+enum class RecomputeMethod : std::uint8_t { kUniform, kBlock, kEvery };
+constexpr WordList<RecomputeMethod, 3> enum_words(RecomputeMethod) {
+  return {{{"uniform", RecomputeMethod::kUniform}, {"block", RecomputeMethod::kBlock}, {"every", RecomputeMethod::kEvery}}};
 }
 
 enum class AttentionChoice : std::uint8_t { kFlash, kFlash2, kFlash1, kUnfused };

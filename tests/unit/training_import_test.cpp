@@ -170,8 +170,26 @@ TEST_CASE("training import: torchtitan") {
   CHECK(s.parallel.zero == 3);
   CHECK(s.batch.global == 16);
   CHECK(s.training.precision == scenario::Precision::kFp8);
-  CHECK(has_fate(read, "activation_checkpoint.selective_ac_option", Fate::kNotExpressed));
+  CHECK(s.memory.recompute == scenario::RecomputePolicy::kOperators);
   CHECK(has_fate(read, "model.converters", Fate::kIgnored));
+}
+
+TEST_CASE("training import: recomputation by modules and by layers") {
+  const std::string shape = "pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --micro-batch-size 1 "
+                            "--global-batch-size 8 --bf16 ";
+  const scenario::Scenario modules = load(import(kMegatron, shape + "--recompute-granularity selective --recompute-modules mlp layernorm\n"));
+  CHECK(modules.memory.recompute_modules == std::vector{scenario::RecomputeModule::kMlp, scenario::RecomputeModule::kNorms});
+  const scenario::Scenario block = load(import(kMegatron, shape + "--recompute-granularity full --recompute-method block --recompute-num-layers 5\n"));
+  CHECK(block.memory.recompute == scenario::RecomputePolicy::kFull);
+  CHECK(block.memory.recompute_method == scenario::RecomputeMethod::kBlock);
+  CHECK(block.memory.recompute_layers == 5);
+  CHECK(load(import(kMegatron, shape + "--recompute-num-layers 5 --recompute-modules mlp\n")).memory.recompute == scenario::RecomputePolicy::kNone);
+  const scenario::Scenario every = load(import(kTorchtitan,
+                                               "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n"
+                                               "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"2\"\n"));
+  CHECK(every.memory.recompute == scenario::RecomputePolicy::kFull);
+  CHECK(every.memory.recompute_method == scenario::RecomputeMethod::kEvery);
+  CHECK(every.memory.recompute_layers == 2);
 }
 
 TEST_CASE("training import: --set comes before what the file says") {

@@ -158,7 +158,7 @@ TEST_CASE("workload: selective recomputation of norms, activations and latents")
   const Block all = make_layer(shape, 1, options);
   options.recompute = Recompute::kSelective;
   CHECK(saved_bytes(make_layer(shape, 1, options)) == saved_bytes(all));  // flash keeps no scores
-  options.recompute_parts = {.norms = true, .latents = true, .activations = true};
+  options.recompute_parts = {.norms = true, .latents = true, .expert_activations = true};
   const Block some = make_layer(shape, 1, options);
   CHECK(saved_bytes(all) - saved_bytes(some) == some.recompute_peak.count());
   // Norm outputs 2 * 64; latents 24 + 16 and q, k (48 each), v (32); experts 2 * 32, shared 32: of 2 B a token.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "app/importers/training/training_import.hpp"
+#include "sim/base/text.hpp"
 
 namespace stepcast::app {
 namespace {
@@ -81,6 +82,25 @@ void norm(const SourceKey& key, TrainingImport& out) {
 
 void recompute(const SourceKey& key, TrainingImport& out) {
   out.set(key, "memory.recompute", one_of_words(key, {{"full", "full"}, {"selective", "selective"}}));
+}
+
+// "core_attn moe_act": the scenario's words are Megatron's.
+void recompute_modules(const SourceKey& key, TrainingImport& out) {
+  std::string list = key.value;
+  std::erase_if(list, [](char c) { return c == '[' || c == ']' || c == '\'' || c == '"'; });
+  std::replace(list.begin(), list.end(), ',', ' ');
+  std::vector<std::string> words = split(list, ' ');
+  std::erase(words, "");
+  out.set(key, "memory.recompute_modules", "[" + join(words, ", ") + "]");
+}
+
+void recompute_method(const SourceKey& key, TrainingImport& out) {
+  out.set(key, "memory.recompute_method", one_of_words(key, {{"uniform", "uniform"}, {"block", "block"}}));
+}
+
+void recompute_layers(const SourceKey& key, TrainingImport& out) {
+  if (key.value.find('$') != std::string::npos) return out.not_expressed(key, "a variable that the file does not set");
+  out.set_whole(key, "memory.recompute_layers");
 }
 
 void sharding(const SourceKey& key, TrainingImport& out) {
@@ -169,6 +189,9 @@ constexpr std::array kHandlers{
     KeyHandler{"attention-dropout", dropout},
     KeyHandler{"hidden-dropout", dropout},
     KeyHandler{"recompute-granularity", recompute},
+    KeyHandler{"recompute-modules", recompute_modules},
+    KeyHandler{"recompute-method", recompute_method},
+    KeyHandler{"recompute-num-layers", recompute_layers},
     KeyHandler{"recompute-activations", means<"memory.recompute", "selective">},
     KeyHandler{"checkpoint-activations", means<"memory.recompute", "full">},
     KeyHandler{"deepspeed-activation-checkpointing", means<"memory.recompute", "full">},
@@ -215,9 +238,6 @@ constexpr std::array kRules{
     KeyRule{"moe-*", kNotExpressed, "the scenario has no word for it"},
     KeyRule{"mtp-loss-scaling-factor", kIgnored, kHyper},
     KeyRule{"embed-layernorm", kNotExpressed, "a norm after the embedding"},
-    KeyRule{"recompute-modules", kNotExpressed, "selective recompute is of the attention core"},
-    KeyRule{"recompute-method", kNotExpressed, "full recompute is of every layer"},
-    KeyRule{"recompute-num-layers", kNotExpressed, "full recompute is of every layer"},
     KeyRule{"checkpoint-num-layers", kIgnored, "every layer is recomputed by itself"},
     KeyRule{"distribute-checkpointed-activations", kNotExpressed, "checkpoints are whole on every GPU"},
     KeyRule{"distribute-saved-activations", kNotExpressed, "checkpoints are whole on every GPU"},
@@ -404,6 +424,10 @@ void finish(const SourceFile& source, TrainingImport& out) {
   if (has("activations-checkpoint-method")) out.settings.try_emplace("memory.recompute", Setting{"full", "activations-checkpoint-method", false});
   if (has("use-distributed-optimizer")) out.settings.try_emplace("parallel.zero", Setting{"1", "use-distributed-optimizer", false});
   if (has("use-megatron-fsdp")) out.settings.try_emplace("parallel.zero", Setting{"3", "use-megatron-fsdp", false});
+  const std::string recompute_word = out.has("memory.recompute") ? out.settings.at("memory.recompute").value : "none";
+  if (recompute_word != "selective") out.settings.erase("memory.recompute_modules");
+  if (recompute_word != "full")
+    for (const char* path : {"memory.recompute_method", "memory.recompute_layers"}) out.settings.erase(path);
   out.settings.try_emplace("parallel.zero", Setting{"0", "no distributed optimizer", false});
   out.settings["parallel.overlap_grad_reduce"] = {has("overlap-grad-reduce") ? "true" : "false", "overlap-grad-reduce", false};
   if (out.settings.at("parallel.zero").value != "0")

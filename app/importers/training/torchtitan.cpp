@@ -60,8 +60,7 @@ void recompute(const SourceKey& key, TrainingImport& out) {
 }
 
 void selective(const SourceKey& key, TrainingImport& out) {
-  if (key.value == "op") return out.not_expressed(key, "by operator: recompute of the attention core stands in its place");
-  out.not_expressed(key, "every n-th layer: recompute of the attention core stands in its place");
+  out.understood(key, key.value == "op" ? "by operator, where the mode is selective" : "every n-th layer, where the mode is selective");
 }
 
 void sequence(const SourceKey& key, TrainingImport& out) { out.set_whole(key, "model.sequence"); }
@@ -153,6 +152,19 @@ std::string value_of(const SourceFile& source, const char* name) {
   return key == nullptr ? "" : key->value;
 }
 
+// "op" (the default), or "2": each second layer as a whole.
+void finish_recompute(const SourceFile& source, TrainingImport& out) {
+  constexpr const char* kOption = "activation_checkpoint.selective_ac_option";
+  const SourceKey* option = source.find(kOption);
+  if (option == nullptr || option->value == "op") {
+    out.settings["memory.recompute"] = {"operators", kOption, false};
+    return;
+  }
+  out.settings["memory.recompute"] = {"full", kOption, false};
+  out.settings["memory.recompute_method"] = {"every", kOption, false};
+  out.settings["memory.recompute_layers"] = {std::to_string(whole_number(*option)), kOption, false};
+}
+
 void finish(const SourceFile& source, TrainingImport& out) {
   const std::string name = value_of(source, "model.name");
   const std::string flavor = value_of(source, "model.flavor");
@@ -164,6 +176,7 @@ void finish(const SourceFile& source, TrainingImport& out) {
   }
   if (!known) out.unknown_model = name + " " + flavor + ", whose layers stand in torchtitan's code and not in the file";
   if (value_of(source, "model.converters").find("float8") != std::string::npos) out.settings["training.precision"] = {"fp8", "model.converters", false};
+  if (out.has("memory.recompute") && out.settings.at("memory.recompute").value == "selective") finish_recompute(source, out);
   const std::int64_t pp_size = out.whole("parallel.pp", 1);
   const bool sharded = !out.shards || *out.shards != 1;
   out.settings.try_emplace("parallel.zero", Setting{sharded ? "3" : "0", sharded ? "FSDP" : "data_parallel_shard_degree 1", false});
