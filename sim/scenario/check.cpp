@@ -210,15 +210,15 @@ class Checks {
 
   void recompute() {
     const MemoryPolicy& m = s_.memory;
-    const auto meant_for = [&](const char* key, RecomputePolicy policy, const char* word) {
-      const std::string path = std::string{"memory."} + key;
-      if (m.recompute == policy || !where_.given(path)) return;
-      add(path, fmt::format("says nothing without {} recomputation", word),
+    const MemoryPolicy usual;
+    const auto meant_for = [&](const char* key, bool says_something, RecomputePolicy policy, const char* word) {
+      if (m.recompute == policy || !says_something) return;
+      add(std::string{"memory."} + key, fmt::format("says nothing without {} recomputation", word),
           fmt::format("recompute: {} ({}), or no such key", word, where_.cite("memory.recompute")));
     };
-    meant_for("recompute_modules", RecomputePolicy::kSelective, "selective");
-    meant_for("recompute_method", RecomputePolicy::kFull, "full");
-    meant_for("recompute_layers", RecomputePolicy::kFull, "full");
+    meant_for("recompute_modules", m.recompute_modules != usual.recompute_modules, RecomputePolicy::kSelective, "selective");
+    meant_for("recompute_method", m.recompute_method != usual.recompute_method, RecomputePolicy::kFull, "full");
+    meant_for("recompute_layers", m.recompute_layers != usual.recompute_layers, RecomputePolicy::kFull, "full");
   }
 
   void schedule_file() {
