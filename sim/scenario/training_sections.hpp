@@ -114,7 +114,7 @@ struct MemoryPolicy {
     v.key("recompute_modules", recompute_modules,
           "recompute selective: what of each layer, in Megatron-Core's words core_attn, layernorm, mla_up_proj, moe_act, mlp, moe, "
           "shared_experts, and mlp_act, qkv_proj, attention, up_proj. Default: core_attn.",
-          not_empty().example("[core_attn, layernorm, moe_act]"));
+          not_empty().example("[core_attn]"));
     v.key("recompute_method", recompute_method,
           "recompute full: uniform (all layers, recompute_layers of them together), block (the first recompute_layers of each stage "
           "or chunk) or every (each recompute_layers-th layer).");
