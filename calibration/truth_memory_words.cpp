@@ -33,6 +33,7 @@ MemoryWords memory_words(const MemoryRow& row) {
   if (!row.library_workspace.empty()) words.memory += fmt::format(", library_workspace: {}", row.library_workspace);
   if (!habits.lazy_kernels) words.memory += ", context: 1343 MiB";
   if (row.notes.find("8-bit Adam") != std::string_view::npos) words.training = ", optimizer: adam-8bit";
+  if (row.pipeline && row.framework.starts_with("torchtitan")) words.parallel = ", zero3_reshard_after_forward: false";
   if (!habits.deepspeed) return words;
   words.training += ", engine: deepspeed";
   words.parallel = row.fp32_gradients ? ", bucket: 2 GB" : ", bucket: 1 GB";

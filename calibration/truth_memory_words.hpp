@@ -6,6 +6,8 @@
 //                        not work in place; torchtitan casts to fp32, then takes PyTorch's log-softmax
 //          training loop DeepSpeed's: outputs kept, gradients copied into buckets of 5e8 elements (its default
 //                        reduce_bucket_size) and cast for the update
+//          sharding      torchtitan keeps parameters gathered between the passes in a pipeline (parallelize_llama.py:
+//                        reshard_after_forward is not pp_enabled)
 //          context       before CUDA 11.7 a process loaded all kernels of its libraries at once: 1343 MiB on a V100 in
 //                        January 2022 (huggingface/transformers docs/source/en/model_memory_anatomy.md)
 // Ignores  versions within a framework's name
@@ -28,6 +30,7 @@ struct MemoryRow {
   std::string_view gpu;
   std::string_view notes;
   bool fp32_gradients = true;
+  bool pipeline = false;
   bool fused_loss = false;             // of Megatron-Core
   std::string_view library_workspace;  // where it is known to differ from the GPU's default; else empty
 };

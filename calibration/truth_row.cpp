@@ -249,17 +249,24 @@ class RowTranslator {
     return 2 * row_.integer("pp").value_or(1) * dp * micro;
   }
 
+  // torchtitan cuts a replica's batch into as many micro-batches as there are stages, unless told otherwise (config
+  // pipeline_parallel_microbatches); others' rows that do not say get one sequence.
+  std::int64_t micro_batch(std::int64_t dp, std::int64_t pp) {
+    if (const std::int64_t stated = row_.integer("micro_batch").value_or(0); stated > 0) return stated;
+    const std::int64_t global = row_.integer("global_batch").value_or(0);
+    const bool cut = pp > 1 && global > 0 && global % (dp * pp) == 0 && row_.text("framework").starts_with("torchtitan");
+    const std::int64_t micro = cut ? global / (dp * pp) : 1;
+    out_.assumed.push_back(fmt::format("micro-batch of {}", micro));
+    return micro;
+  }
+
   bool add_parallel() {
     const std::int64_t tp = row_.integer("tp").value_or(1);
     const std::int64_t pp = row_.integer("pp").value_or(1);
     const std::int64_t cp = row_.integer("cp").value_or(1);
     const std::int64_t dp = row_.integer("dp").value_or(std::max<std::int64_t>(1, gpus_ / model_ranks()));
     const std::int64_t zero = row_.integer("zero").value_or(0);
-    std::int64_t micro = row_.integer("micro_batch").value_or(0);
-    if (micro == 0) {
-      micro = 1;
-      out_.assumed.emplace_back("micro-batch of 1");
-    }
+    const std::int64_t micro = micro_batch(dp, pp);
     const std::string precision = row_.text("precision");
     const std::optional<std::string> word = precision_of(precision);
     if (!word) {
@@ -273,7 +280,7 @@ class RowTranslator {
     const std::string low = *word == "fp16" ? "fp16" : "bf16";
     const std::string name = row_.text("framework"), gpu = row_.text("gpu"), notes = row_.text("notes");
     memory_words_ = memory_words({.framework = name, .gpu = gpu, .notes = notes, .fp32_gradients = fp32_gradients,
-                                  .fused_loss = test_ && test_->fused_loss,
+                                  .pipeline = pp > 1, .fused_loss = test_ && test_->fused_loss,
                                   .library_workspace = test_ ? std::string_view{test_->library_workspace} : std::string_view{}});
     rest_ = fmt::format(
         "parallel: {{tp: {}, pp: {}, dp: {}, zero: {}, overlap_grad_reduce: {}{}{}{}}}\n"

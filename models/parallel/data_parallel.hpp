@@ -16,6 +16,9 @@
 //   `prefetch` units ahead, at most prefetch + 1 resharding units gathered at a time; its gradient is
 //   reduce-scattered on dp.reduce when its backward is done. The root, and every unit when
 //   reshard_after_forward is off, stays gathered while a micro-batch of it is in flight (PyTorch FSDP).
+//   In a pipeline, a micro-batch's gradients are added to whole ones, which the last backward pass scatters, and what stays
+//   gathered does so to the end of the step (PyTorch torch/distributed/pipelining/stage.py: set_requires_gradient_sync and
+//   set_reshard_after_backward are off but for the last backward pass).
 // With a shard group smaller than dp, a scatter is followed by an all-reduce of the shard over the
 // replicas (Megatron-Core's optimizer instances, FSDP's hybrid shard), in every micro-batch that
 // scatters.

@@ -23,7 +23,8 @@ plan::StreamId reduce_stream(const DataParallelContext& context) {
 Sharded::Sharded(const DataParallelContext& context)
     : context_{context},
       gather_stream_{context.emitter.builder.stream(StreamKind::kCommunication, "dp.gather")},
-      scatters_{context, reduce_stream(context), "gradient.unit"} {
+      scatters_{context, reduce_stream(context), "gradient.unit"},
+      whole_step_{context.model.placement.stages > 1} {
   std::optional<std::size_t> root;
   for (const StageBlock& block : context.model.blocks) {
     const bool is_layer = block.role == BlockRole::kLayer;
@@ -58,7 +59,7 @@ void Sharded::plan_uses() {
       held[unit] = true;
       if (use.gathers) gathers_.push_back({unit, {}});
       --left[unit];
-      const bool kept = units_[unit].keeps && (forward || in_flight > 0);
+      const bool kept = units_[unit].keeps && (forward || in_flight > 0 || (whole_step_ && &action != &context_.actions.back()));
       if (left[unit] == 0 && !kept) {
         use.releases = true;
         held[unit] = false;
@@ -69,6 +70,7 @@ void Sharded::plan_uses() {
 }
 
 void Sharded::begin_action(std::size_t action) {
+  last_action_ = action + 1 == context_.actions.size();
   if (context_.actions[action].kind == ActionKind::kForward) return;
   for (Unit& unit : units_) unit.gradients_left = unit.blocks;
 }
@@ -86,7 +88,7 @@ void Sharded::before_backward(std::size_t block) {
 void Sharded::after_backward(std::size_t block) {
   end_use();
   Unit& unit = units_[unit_of_block_[block]];
-  if (--unit.gradients_left > 0 || !unit.gradient) return;
+  if (--unit.gradients_left > 0 || !unit.gradient || (whole_step_ && !last_action_)) return;
   scatters_.close(*unit.gradient, unit.elements);
   unit.gradient.reset();
 }

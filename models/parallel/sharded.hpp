@@ -60,6 +60,8 @@ class Sharded final : public DataParallel {
   std::size_t issued_ = 0;
   std::optional<plan::EventId> last_used_;  // compute is through with all units released so far
   ScatterQueue scatters_;
+  bool whole_step_;           // of a pipeline: gradients are summed up whole and scattered once a step
+  bool last_action_ = false;  // the present one
 };
 
 }  // namespace stepcast::parallel

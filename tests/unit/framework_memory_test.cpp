@@ -113,6 +113,29 @@ TEST_CASE("framework memory: gradients copied into buckets") {
   CHECK(bytes_of(make_plan(shape, s).programs[0], "gradient.bucket") == 2 * state_of(shape, s, 0).gradient_elements);
 }
 
+// Two stages of two layers, sharded over two, eight micro-batches: each gradient is scattered once, and without resharding each
+// unit is gathered once a step. Layers' gradients live whole until then.
+TEST_CASE("framework memory: shards in a pipeline are gathered and scattered once a step") {
+  Strategy s = pipeline();
+  s.zero = 3;
+  s.overlap_grad_reduce = true;
+  s.reshard_after_forward = false;
+  workload::ModelShape shape = gpt_shape(4, 1024, 16);
+  shape.tied_embeddings = false;
+  const plan::Plan plan = make_plan(shape, s);
+  for (std::size_t stage = 0; stage < 2; ++stage) {
+    CAPTURE(stage);
+    const plan::Program& program = plan.programs[stage];
+    CHECK(sum_collectives(program, plan::Purpose::kData, plan::CollectiveKind::kReduceScatter).count == 3);
+    CHECK(sum_collectives(program, plan::Purpose::kData, plan::CollectiveKind::kAllGather).count == 3);
+    std::int64_t whole = 0;
+    for (const plan::Buffer& buffer : program.buffers)
+      if (program.labels[buffer.label.index()] == "gradient.unit") whole += buffer.size.count();
+    const ModelBlocks blocks = make_blocks(shape, s);
+    CHECK(whole >= 2 * split_stages(blocks, s)[stage].parameters);
+  }
+}
+
 // NVIDIA/nccl issue 964: 544 MiB for two A100 on NVLink (24 channels), 688 MiB for four.
 TEST_CASE("framework memory: a communicator's connections") {
   const double mebibytes = collective::communicator_memory(24).si() / 1048576.0;
