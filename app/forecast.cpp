@@ -60,6 +60,7 @@ run::Machine machine_of(const Setup& setup, const topology::Fabric& fabric, cons
           .communicator_bytes = collective::communicator_memory(collectives.channels) * communicators_of(setup.plan),
           .library_workspace = setup.scenario.memory.library_workspace.value_or(model.parameters().gemm_workspace * kLibraryHandles),
           .device_memory = setup.hardware.gpu.device_memory().value,
+          .expandable_segments = setup.scenario.memory.expandable_segments,
           .context = setup.scenario.memory.context.value_or(model.parameters().context),
           .communication_launch = model.parameters().host_collective,
           .paths = setup.paths,

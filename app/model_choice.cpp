@@ -284,6 +284,7 @@ parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload:
   strategy.fp32_master = s.memory.fp32_master;
   strategy.optimizer = optimizer_of(s.training.optimizer);
   strategy.adapters = pick_adapters(s.training);
+  strategy.keeps_buckets = s.training.engine == scenario::EngineChoice::kDdp && strategy.dp > 1 && strategy.zero == 0;
   if (s.training.engine == scenario::EngineChoice::kDeepSpeed) {
     const bool low = plan::element_bytes(strategy.dtype) < plan::element_bytes(plan::Dtype::kFp32);
     const bool sums_in_fp32 = strategy.gradient_dtype == plan::Dtype::kFp32;

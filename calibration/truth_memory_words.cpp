@@ -11,15 +11,16 @@ namespace {
 struct Habits {
   std::string_view prefix;  // of the framework's name; the first match wins
   int logit_copies;
-  bool deepspeed;
+  std::string_view engine;  // the scenario's word
   bool lazy_kernels;
+  bool expandable_segments;
 };
 constexpr std::array kHabits{
-    Habits{"Megatron-DeepSpeed", 1, true, false}, Habits{"Megatron + D", 1, true, false},
-    Habits{"DeepSpeed", 1, true, false},          Habits{"Megatron-LM Sep 2020", 0, false, false},
-    Habits{"Megatron-LM v2", 0, false, false},    Habits{"Megatron-LM PTD-P", 0, false, false},
-    Habits{"Megatron", 0, false, true},           Habits{"torchtitan", 1, false, true},
-    Habits{"", 0, false, true},
+    Habits{"Megatron-DeepSpeed", 1, "deepspeed", false, false},  Habits{"Megatron + D", 1, "deepspeed", false, false},
+    Habits{"DeepSpeed", 1, "deepspeed", false, false},           Habits{"PyTorch-Lightning DDP", 1, "ddp", false, false},
+    Habits{"Megatron-LM Sep 2020", 0, "megatron", false, false}, Habits{"Megatron-LM v2", 0, "megatron", false, false},
+    Habits{"Megatron-LM PTD-P", 0, "megatron", false, false},    Habits{"torchtitan", 1, "megatron", true, true},
+    Habits{"", 0, "megatron", true, false},
 };
 
 }  // namespace
@@ -27,16 +28,17 @@ constexpr std::array kHabits{
 MemoryWords memory_words(const MemoryRow& row) {
   const Habits& habits =
       *std::find_if(kHabits.begin(), kHabits.end(), [&](const Habits& h) { return row.framework.starts_with(h.prefix); });
-  const bool before_clone = habits.deepspeed && row.gpu.starts_with("V100");
+  const bool deepspeed = habits.engine == "deepspeed";
+  const bool before_clone = deepspeed && row.gpu.starts_with("V100");
   MemoryWords words;
   words.memory = fmt::format(", logit_copies: {}", before_clone ? 0 : row.fused_loss ? 1 : habits.logit_copies);
   if (!row.library_workspace.empty()) words.memory += fmt::format(", library_workspace: {}", row.library_workspace);
   if (!habits.lazy_kernels) words.memory += ", context: 1343 MiB";
   if (row.notes.find("8-bit Adam") != std::string_view::npos) words.training = ", optimizer: adam-8bit";
   if (row.pipeline && row.framework.starts_with("torchtitan")) words.parallel = ", zero3_reshard_after_forward: false";
-  if (!habits.deepspeed) return words;
-  words.training += ", engine: deepspeed";
-  words.parallel = row.fp32_gradients ? ", bucket: 2 GB" : ", bucket: 1 GB";
+  if (habits.expandable_segments) words.memory += ", expandable_segments: true";
+  if (habits.engine != "megatron") words.training += fmt::format(", engine: {}", habits.engine);
+  if (deepspeed) words.parallel = row.fp32_gradients ? ", bucket: 2 GB" : ", bucket: 1 GB";
   return words;
 }
 

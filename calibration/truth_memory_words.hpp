@@ -4,6 +4,7 @@
 //                        (mpu/cross_entropy.py); Megatron-DeepSpeed clones it first (bigscience-workshop/Megatron-DeepSpeed
 //                        pull request 155, October 2021, after its runs on V100); Megatron-Core's fused loss, compiled, does
 //                        not work in place; torchtitan casts to fp32, then takes PyTorch's log-softmax
+//          allocator     torchtitan's run_train.sh sets PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
 //          training loop DeepSpeed's: outputs kept, gradients copied into buckets of 5e8 elements (its default
 //                        reduce_bucket_size) and cast for the update
 //          sharding      torchtitan keeps parameters gathered between the passes in a pipeline (parallelize_llama.py:

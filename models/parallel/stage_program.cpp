@@ -66,6 +66,7 @@ class StageWriter {
     emitter_.acquire(emitter_.compute, "parameters", state.parameters, Category::kParameters);
     emitter_.acquire(emitter_.compute, "gradients", state.gradients, Category::kGradients);
     emitter_.acquire(emitter_.compute, "optimizer", state.optimizer, Category::kOptimizer);
+    emitter_.acquire(emitter_.compute, "gradient.buckets", state.buckets, Category::kCommunication);
     emitter_.acquire(emitter_.compute, "gradient.placeholders", state.placeholders, Category::kWorkspace);
   }
 

@@ -47,6 +47,7 @@ PersistentState persistent_state(const StageModel& model, const Strategy& strate
   state.parameters += frozen_bytes(model.frozen, strategy);
   state.gradients = Bytes{state.gradient_elements * plan::element_bytes(strategy.gradient_dtype)};
   state.optimizer = optimizer_states(model, strategy) + Bytes{shard * master};
+  if (strategy.keeps_buckets) state.buckets = state.gradients;
   if (strategy.keeps_low_gradients) state.gradients += Bytes{state.gradient_elements * plan::element_bytes(strategy.dtype)};
   if (strategy.fused_accumulation && strategy.zero < 2)
     state.placeholders = Bytes{elements_by_shape(model) * plan::element_bytes(strategy.dtype)};

@@ -8,6 +8,7 @@
 //          and e_p P more where the backward pass's own gradients stay beside fp32 sums
 //          optimizer   (4 if a master copy is kept + the optimizer's states) P, ZeRO-1, 2 and 3: P/d
 //          frozen weights (LoRA) as they are stored, ZeRO-3: /d; scales of 4-bit weights whole. P is then adapters
+//          buckets     a second copy of the gradients where buckets are no views (torch DistributedDataParallel)
 //          placeholders  where weight gradients are added up in their GEMM, autograd is handed a tensor of the weight's
 //          shape that nobody reads: Transformer Engine keeps one for each shape of a layer's weights, e_p an element
 // Source   placeholders: NVIDIA/TransformerEngine pytorch/module/base.py, get_dummy_wgrad
@@ -26,6 +27,7 @@ struct PersistentState {
   Bytes gradients;
   Bytes optimizer;
   Bytes placeholders;
+  Bytes buckets;
   std::int64_t gradient_elements = 0;
   std::int64_t updated_elements = 0;  // by this worker's optimizer
 };

@@ -4,7 +4,8 @@
 //   forward   2 B 16-bit logit + 4 B fp32 copy, which is turned into the softmax in place
 //   kept      4 B, the softmax                       (Korthikanti et al. section 4.3: 4 s b v / t)
 //   backward  4 B softmax, turned into the gradient in place, + 2 B gradient in 16 bit
-// Each further fp32 copy (logit_copies; a framework's log-softmax keeps its input): another 4 B in each pass.
+// Each further fp32 copy (logit_copies): another 4 B in each pass, and a gradient of 4 B before the 16-bit one (PyTorch's
+// log-softmax: fp32 logits and their log-softmax forward; that, its gradient and the logits' gradient backward).
 // The weight's gradient is a tensor of the compute dtype until it is added to its sum; with fused accumulation one of
 // that size stands for it (Megatron-LM layers.py LinearWithGradAccumulationAndAsyncCommunication).
 #include <algorithm>
@@ -106,8 +107,8 @@ Block make_head(const ModelShape& shape, const BlockOptions& options, bool share
                  {"head.logits.input", Bytes{n}},
                  {"head.softmax", Bytes{softmax}}};
   block.forward_workspace = Bytes{gathered + logits + copies};
-  // The loss's gradient beside the softmax; then, the softmax gone, the weight's gradient as well.
-  block.backward_workspace = Bytes{logits + gathered + full + std::max(copies, weight - softmax)};
+  // The loss's gradient beside the softmax, or the gradients of copies; then, the softmax gone, the weight's gradient as well.
+  block.backward_workspace = Bytes{gathered + full + std::max({logits + copies, 2 * copies, logits + weight - softmax})};
 
   block.weight_inputs = Bytes{n};
   block.weight_gradients = Bytes{c.logits() * d.bytes};

@@ -57,7 +57,7 @@ class Walk {
       }
     }
     result_.at_end = live_;
-    result_.reserved_peak = allocator_.reserved_peak();
+    result_.reserved_peak = options_.expandable_segments ? expanded() : allocator_.reserved_peak();
     if (result_.instruction) result_.largest = live_after(program_, *result_.instruction, options_);
     return std::move(result_);
   }
@@ -66,7 +66,12 @@ class Walk {
   void on_alloc(std::size_t index, const Instruction& instruction, BufferId id) {
     const Buffer& buffer = program_.buffers[id.index()];
     if (buffer.memory != options_.memory) return;
-    if (options_.memory == Memory::kDevice) {
+    if (options_.memory == Memory::kDevice && options_.expandable_segments) {
+      homes_[id.index()] = instruction.stream;
+      StreamUse& use = streams_[instruction.stream];
+      use.live += counted(buffer);
+      use.peak = std::max(use.peak, use.live);
+    } else if (options_.memory == Memory::kDevice) {
       blocks_[id.index()] = allocator_.allocate(buffer.size, instruction.stream);
       if (!blocks_[id.index()] && !result_.out_of_memory) result_.out_of_memory = index;
     }
@@ -86,6 +91,10 @@ class Walk {
   void on_free(std::size_t index, BufferId id) {
     const Buffer& buffer = program_.buffers[id.index()];
     if (buffer.memory != options_.memory) return;
+    if (const auto home = homes_.find(id.index()); home != homes_.end()) {
+      streams_[home->second].live -= counted(buffer);
+      homes_.erase(home);
+    }
     if (options_.memory == Memory::kDevice && blocks_[id.index()]) {
       allocator_.free(*blocks_[id.index()]);
       blocks_[id.index()].reset();
@@ -95,6 +104,15 @@ class Walk {
     sample(index);
   }
 
+  [[nodiscard]] Bytes expanded() const {
+    Bytes sum{0};
+    for (const auto& [stream, use] : streams_) {
+      const std::int64_t pages = (use.peak.count() + CachingAllocator::kOwnRounding - 1) / CachingAllocator::kOwnRounding;
+      sum += Bytes{pages * CachingAllocator::kOwnRounding};
+    }
+    return sum;
+  }
+
   void sample(std::size_t index) {
     if (options_.samples) result_.samples.push_back({index, live_, by_category_});
   }
@@ -102,7 +120,13 @@ class Walk {
   const Program& program_;
   const MemoryOptions& options_;
   CachingAllocator allocator_;
+  struct StreamUse {
+    Bytes live;
+    Bytes peak;
+  };
   std::vector<std::optional<BlockId>> blocks_;  // by buffer
+  std::map<StreamId, StreamUse> streams_;       // with expandable segments
+  std::map<std::size_t, StreamId> homes_;       // of live buffers, by buffer
   MemoryTimeline result_;
   Bytes live_;
   BytesByCategory by_category_{};

@@ -51,6 +51,9 @@ struct MemoryOptions {
   bool samples = false;
   std::size_t largest = 10;
   std::optional<Bytes> capacity;  // of the allocator's segments; empty: unlimited
+  // Segments grow page by page and nothing is lost between blocks: what a stream holds at most is what it reserves
+  // (PyTorch's expandable_segments). `capacity` has no effect.
+  bool expandable_segments = false;
 };
 
 // Requires: a program that check() accepts. Cost O(instructions log buffers).

@@ -24,6 +24,7 @@ struct Machine {
   Bytes communicator_bytes;             // NCCL buffers on each GPU
   Bytes library_workspace{};            // of matrix libraries, taken from the framework's allocator
   std::optional<Bytes> device_memory{}; // empty: no limit
+  bool expandable_segments = false;     // of the framework's allocator
   Bytes context{};                      // CUDA context and libraries' code
   // Host time to issue a collective, a send or a receive.
   Duration communication_launch;

@@ -8,9 +8,10 @@ namespace stepcast::run {
 
 namespace {
 
-plan::MemoryTimeline timeline_on(const plan::Program& program, std::optional<Bytes> device, Bytes outside) {
-  const plan::MemoryTimeline free = plan::memory_timeline(program);
-  if (!device || outside + free.reserved_peak <= *device || outside + free.peak > *device) return free;
+plan::MemoryTimeline timeline_on(const plan::Program& program, const Machine& machine, Bytes outside) {
+  const std::optional<Bytes> device = machine.device_memory;
+  const plan::MemoryTimeline free = plan::memory_timeline(program, {.expandable_segments = machine.expandable_segments});
+  if (machine.expandable_segments || !device || outside + free.reserved_peak <= *device || outside + free.peak > *device) return free;
   const plan::MemoryTimeline squeezed = plan::memory_timeline(program, {.capacity = *device - outside});
   return squeezed.out_of_memory ? free : squeezed;
 }
@@ -26,7 +27,7 @@ std::vector<MemoryPeak> memory_peaks(const plan::Plan& plan, const Machine& mach
     coordinates[plan::Axis::kPipeline] = static_cast<std::int32_t>(std::distance(plan.program_of_stage.begin(), stage));
 
     const Bytes outside = machine.context + machine.communicator_bytes + machine.library_workspace;
-    const plan::MemoryTimeline timeline = timeline_on(plan.programs[p], machine.device_memory, outside);
+    const plan::MemoryTimeline timeline = timeline_on(plan.programs[p], machine, outside);
     MemoryPeak peak{.program = plan::ProgramId{p}, .worker = plan.rank(coordinates)};
     peak.context = machine.context;
     peak.communicators = machine.communicator_bytes;

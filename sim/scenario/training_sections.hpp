@@ -105,6 +105,7 @@ struct MemoryPolicy {
   std::optional<std::int64_t> logit_copies;  // default 0 with a fused loss, else 1
   std::optional<Bytes> library_workspace;    // default by GPU
   std::optional<Bytes> context;              // default by GPU
+  bool expandable_segments = false;
 
   template <class V>
   void visit(V& v) {
@@ -127,6 +128,8 @@ struct MemoryPolicy {
     v.key("library_workspace", library_workspace,
           "Device memory that matrix libraries work in, all handles together. Default: two of the profile's gemm_workspace, "
           "for the forward pass's thread and the backward pass's.", above(0).example("64 MiB"));
+    v.key("expandable_segments", expandable_segments,
+          "The framework's allocator grows its segments instead of adding more (PyTorch expandable_segments): nothing is lost between blocks.");
     v.key("context", context,
           "Device memory of the CUDA context and the libraries' code. Default: the profile's, of libraries that load a kernel on first "
           "use (CUDA 11.7 and up); before that about 1.3 GiB.", above(0).example("1343 MiB"));
@@ -169,7 +172,8 @@ struct Training {
     v.key("lora", lora, "Fine-tuning of low-rank adapters on a frozen model (LoRA, QLoRA). Default: everything is trained.");
     v.key("engine", engine,
           "Whose training loop decides what lives how long: deepspeed keeps a stage's outputs until their backward pass, copies "
-          "gradients into buckets, casts 16-bit gradients to fp32 for the update, and keeps them beside fp32 sums.");
+          "gradients into buckets, casts 16-bit gradients to fp32 for the update, and keeps them beside fp32 sums; ddp keeps every "
+          "gradient a second time in its buckets (PyTorch's, gradient_as_bucket_view off).");
   }
   friend bool operator==(const Training&, const Training&) = default;
 };

@@ -102,6 +102,15 @@ TEST_CASE("framework memory: 16-bit gradients kept beside fp32 sums") {
   CHECK(state_of(shape, s, 0).gradients.count() == sums.count() * 3 / 2);
 }
 
+TEST_CASE("framework memory: DistributedDataParallel's buckets are gradients a second time") {
+  Strategy s = pipeline();
+  const workload::ModelShape shape = gpt_shape(4, 1024, 16);
+  CHECK(state_of(shape, s, 0).buckets == Bytes{0});
+  s.keeps_buckets = true;
+  CHECK(state_of(shape, s, 0).buckets == state_of(shape, s, 0).gradients);
+  CHECK(bytes_of(make_plan(shape, s).programs[0], "gradient.buckets") == state_of(shape, s, 0).gradients.count());
+}
+
 // A bucket of 1 MB, or of all gradients where they are fewer.
 TEST_CASE("framework memory: gradients copied into buckets") {
   Strategy s = pipeline();

@@ -123,10 +123,24 @@ TEST_CASE("memory timeline: peak, categories and what is live there") {
   CHECK(t.largest[2].count == 1);
   // 100 + 30 + 30 segments; 50 MiB does not fit the 30 MiB hole: 210 MiB reserved for 180 live.
   CHECK(t.reserved_peak == 210_MiB);
+  // Segments that grow give the hole's pages to it: as much as is live.
+  CHECK(memory_timeline(p, {.expandable_segments = true}).reserved_peak == 180_MiB);
 
   const MemoryTimeline host = memory_timeline(p, {.memory = Memory::kPinnedHost});
   CHECK(host.peak == 7_MiB);
   CHECK(host.reserved_peak == 0_B);
+}
+
+// 30 MiB on one stream, freed, then 20 MiB on another: pages stay with their stream.
+TEST_CASE("memory timeline: expandable segments are each stream's own") {
+  ProgramBuilder b{"stage 0"};
+  const StreamId s = b.stream(StreamKind::kCompute, "compute");
+  const StreamId other = b.stream(StreamKind::kCommunication, "dp");
+  b.free(s, b.alloc(s, "act", 30_MiB, Category::kActivations));
+  b.alloc(other, "bucket", 20_MiB, Category::kCommunication);
+  const MemoryTimeline t = memory_timeline(std::move(b).finish(), {.expandable_segments = true});
+  CHECK(t.peak == 30_MiB);
+  CHECK(t.reserved_peak == 50_MiB);
 }
 
 TEST_CASE("memory timeline: out of memory names the allocation") {
