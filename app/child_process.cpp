@@ -31,17 +31,41 @@ constexpr int kNotStarted = 127;
 
 }  // namespace
 
-int run_child(const ChildCall& call) {
-  const pid_t child = ::fork();
-  if (child < 0) throw SystemError(fmt::format("{}: cannot be started: {}", call.words.front(), std::strerror(errno)));
-  if (child == 0) become(call);
+Child::Child(const ChildCall& call) : name_{call.words.front()}, pid_{::fork()} {
+  if (pid_ < 0) throw SystemError(fmt::format("{}: cannot be started: {}", name_, std::strerror(errno)));
+  if (pid_ == 0) become(call);
+}
+
+Child::~Child() {
+  if (status_) return;
+  ::kill(pid_, SIGTERM);
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) throw SystemError(fmt::format("{}: {}", call.words.front(), std::strerror(errno)));
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
-  if (WIFSIGNALED(status)) return 128 + WTERMSIG(status);
-  if (WEXITSTATUS(status) == kNotStarted) throw SystemError(fmt::format("{}: cannot be started", call.words.front()));
-  return WEXITSTATUS(status);
+}
+
+std::optional<int> Child::poll() {
+  if (status_) return status_;
+  int status = 0;
+  const pid_t ended = ::waitpid(pid_, &status, WNOHANG);
+  if (ended < 0 && errno != EINTR) throw SystemError(fmt::format("{}: {}", name_, std::strerror(errno)));
+  if (ended != pid_) return std::nullopt;
+  return take(status);
+}
+
+int Child::wait() {
+  if (status_) return *status_;
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0) {
+    if (errno != EINTR) throw SystemError(fmt::format("{}: {}", name_, std::strerror(errno)));
+  }
+  return take(status);
+}
+
+int Child::take(int status) {
+  status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  if (status_ == kNotStarted) throw SystemError(fmt::format("{}: cannot be started", name_));
+  return *status_;
 }
 
 bool on_path(const std::string& program) {

@@ -10,6 +10,7 @@ std::vector<Command> command_table() {
   table.push_back(memory_command());
   table.push_back(plan_command());
   table.push_back(run_command());
+  table.push_back(measure_command());
   table.push_back(topology_command());
   table.push_back(network_command());
   table.push_back(validate_command());

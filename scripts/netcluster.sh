@@ -150,7 +150,7 @@ run() {
   exec timeout --kill-after=5 "$limit" ip netns exec "$(host 0)" unshare --uts sh -c "hostname $(host 0); exec \"\$@\"" netcluster \
     mpirun --host "${list:1}" --map-by node --oversubscribe --mca plm rsh --mca plm_rsh_agent "$(readlink -f "$0") agent" \
     --mca plm_rsh_no_tree_spawn 1 --mca orte_keep_fqdn_hostnames 1 \
-    --mca oob_tcp_if_include 10.77.0.0/16 --mca btl tcp,self --mca btl_tcp_if_include 10.77.0.0/16 --mca mpi_yield_when_idle 1 \
+    --mca oob_tcp_if_include 10.77.0.0/16 --mca btl tcp,self --mca btl_tcp_if_include 10.77.0.0/16 --mca mpi_yield_when_idle 0 \
     -x NETCLUSTER="$name" "$@"
 }
 

@@ -10,6 +10,7 @@ Command compare_command();
 Command memory_command();
 Command plan_command();
 Command run_command();
+Command measure_command();
 Command topology_command();
 Command network_command();
 Command validate_command();

@@ -1,19 +1,15 @@
 // `stepcast run`: the plan of a scenario on real hardware, one process a worker.
-#include <filesystem>
-#include <unistd.h>
-
 #include <fmt/format.h>
 
-#include "app/child_process.hpp"
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
 #include "app/forecast_json.hpp"
 #include "app/forecast_store.hpp"
 #include "app/measured_run.hpp"
+#include "app/worker_launch.hpp"
 #include "executor/common/cpu_limits.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
-#include "sim/base/text.hpp"
 #include "sim/plan/plan_file.hpp"
 #include "sim/scenario/write.hpp"
 #include "sim/trace/perfetto.hpp"
@@ -21,7 +17,6 @@
 namespace stepcast::app {
 namespace {
 
-namespace fs = std::filesystem;
 namespace po = boost::program_options;
 
 OptionList run_options() {
@@ -44,82 +39,20 @@ OptionList run_options() {
   return options;
 }
 
-std::int64_t at_least(const Invocation& invocation, const char* option, std::int64_t usual, std::int64_t least) {
-  const std::int64_t value = invocation.integer(option).value_or(usual);
-  if (value < least) {
-    throw UserError(Diagnostic{.path = fmt::format("--{}", option), .problem = "too small", .expected = fmt::format("{} or more", least), .got = std::to_string(value)});
-  }
-  return value;
-}
-
-// The worker program beside this one.
-std::string worker_of(const std::string& backend) {
-  if (backend != "cpu" && backend != "cuda") {
-    throw UserError(Diagnostic{.path = "--backend", .problem = "unknown '" + backend + "'", .expected = "cpu or cuda"});
-  }
-  const fs::path worker = own_executable().parent_path() / ("stepcast-" + backend);
-  if (!fs::exists(worker)) {
-    throw UserError(Diagnostic{.path = "--backend", .problem = fmt::format("{} is not built here", worker.filename().string()),
-                               .hint = backend == "cpu" ? "install an MPI library (libopenmpi-dev, openmpi-bin) and build again" : "install the CUDA toolkit and NCCL and build again"});
-  }
-  return worker.string();
-}
-
-// Removed at the end unless kept.
-class RecordFolder {
- public:
-  explicit RecordFolder(const std::optional<std::string>& wanted) : keep_{wanted.has_value()} {
-    if (wanted) {
-      path_ = *wanted;
-      std::error_code error;
-      fs::create_directories(path_, error);
-      if (error) throw SystemError(fmt::format("{}: {}", path_.string(), error.message()));
-      return;
-    }
-    std::string name = (fs::temp_directory_path() / "stepcast-run-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw SystemError(fmt::format("{}: no temporary folder can be made", name));
-    path_ = name;
-  }
-  ~RecordFolder() {
-    std::error_code ignored;
-    if (!keep_) fs::remove_all(path_, ignored);
-  }
-  RecordFolder(const RecordFolder&) = delete;
-  RecordFolder& operator=(const RecordFolder&) = delete;
-  void keep() { keep_ = true; }
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  bool keep_;
-  fs::path path_;
-};
-
-ChildCall launch(const Invocation& invocation, const std::string& worker, const std::string& plan, const std::string& records, std::int32_t workers) {
-  const std::string launcher = invocation.text("launcher").value_or("mpirun --oversubscribe");
-  ChildCall call;
-  for (const std::string& word : split(launcher, ' ')) {
-    if (!word.empty()) call.words.push_back(word);
-  }
-  if (call.words.empty()) throw UserError(Diagnostic{.path = "--launcher", .problem = "empty"});
-  if (call.words.front().find('/') == std::string::npos && !on_path(call.words.front())) {
-    throw UserError(Diagnostic{.path = "--launcher", .problem = fmt::format("{} is not on the PATH", call.words.front()),
-                               .hint = "Debian and Ubuntu have it in openmpi-bin"});
-  }
-  const auto number = [&](const char* option, std::int64_t usual, std::int64_t least) { return std::to_string(at_least(invocation, option, usual, least)); };
-  for (const std::string& word : {std::string{"-n"}, std::to_string(workers), worker, plan, std::string{"--records"}, records, std::string{"--steps"}, number("steps", 5, 1),
-                                  std::string{"--warmup"}, number("warmup", 2, 0), std::string{"--threads"}, number("threads", 1, 1), std::string{"--shrink"},
-                                  number("shrink", 1, 1), std::string{"--timeout"}, number("timeout", 60, 1)}) {
-    call.words.push_back(word);
-  }
-  if (invocation.has("memory")) {
-    call.words.emplace_back("--memory");
-    call.words.push_back(number("memory", 1, 1));
-  }
-  if (invocation.has("train")) call.words.emplace_back("--train");
-  // Containers and namespaces run as root; Open MPI wants to be told that this is meant. Workers may be more than cores.
-  if (::geteuid() == 0) call.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
-  call.environment.emplace_back("OMPI_MCA_mpi_yield_when_idle", "1");
-  return call;
+std::vector<std::string> worker_arguments(const Invocation& invocation, const std::string& plan, const std::string& records) {
+  std::vector<std::string> arguments{plan, "--records", records};
+  const auto add = [&](const char* option, std::int64_t usual, std::int64_t least) {
+    arguments.push_back(fmt::format("--{}", option));
+    arguments.push_back(std::to_string(at_least(invocation, option, usual, least)));
+  };
+  add("steps", 5, 1);
+  add("warmup", 2, 0);
+  add("threads", 1, 1);
+  add("shrink", 1, 1);
+  add("timeout", 60, 1);
+  if (invocation.has("memory")) add("memory", 1, 1);
+  if (invocation.has("train")) arguments.emplace_back("--train");
+  return arguments;
 }
 
 Status run(const Invocation& invocation, Session& session) {
@@ -132,11 +65,11 @@ Status run(const Invocation& invocation, Session& session) {
   const std::string plan = (folder.path() / "run.plan").string();
   const std::string records = (folder.path() / "run").string();
   plan::save_plan(setup.plan, plan);
-  const ChildCall call = launch(invocation, worker, plan, records, setup.plan.world_size());
+  const ChildCall call = worker_call(invocation, setup.plan.world_size(), worker, worker_arguments(invocation, plan, records));
   const int status = [&] {
     Progress progress{invocation.has("quiet")};
     progress.show(fmt::format("running {} workers", setup.plan.world_size()));
-    return run_child(call);
+    return Child{call}.wait();
   }();
   if (status == 2) return Status::kBadInput;
   if (status != 0) {

@@ -118,16 +118,21 @@ void RecordWriter::facts(const std::vector<std::pair<std::string, std::string>>&
   block(lines, facts.size());
 }
 
-void RecordWriter::step(const StepRecord& step) {
+void RecordWriter::steps(std::span<const StepRecord> steps) {
   const auto range = [](const Interval& time) { return ' ' + std::to_string(time.begin) + ' ' + std::to_string(time.end) + '\n'; };
-  std::string lines = "step " + std::to_string(step.step) + range(step.time);
-  for (const auto& [name, value] : step.values) {
-    char number[32] = {};
-    std::to_chars(number, number + sizeof number - 1, value);
-    lines += "value " + clean(name) + ' ' + number + '\n';
+  std::string lines;
+  std::size_t count = 0;
+  for (const StepRecord& step : steps) {
+    lines += "step " + std::to_string(step.step) + range(step.time);
+    for (const auto& [name, value] : step.values) {
+      char number[32] = {};
+      std::to_chars(number, number + sizeof number - 1, value);
+      lines += "value " + clean(name) + ' ' + number + '\n';
+    }
+    for (const InstructionTime& i : step.instructions) lines += "i " + std::to_string(i.instruction) + range(i.time);
+    count += 1 + step.values.size() + step.instructions.size();
   }
-  for (const InstructionTime& i : step.instructions) lines += "i " + std::to_string(i.instruction) + range(i.time);
-  block(lines, step.instructions.size() + step.values.size() + 1);
+  block(lines, count);
 }
 
 void RecordWriter::block(std::string_view lines, std::size_t count) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,7 +48,8 @@ class RecordWriter {
 
   // One block each, on the disk's way when the call returns. Throw SystemError when the disk refuses.
   void facts(const std::vector<std::pair<std::string, std::string>>& facts);
-  void step(const StepRecord& step);
+  void step(const StepRecord& step) { steps({&step, 1}); }
+  void steps(std::span<const StepRecord> steps);
 
  private:
   void block(std::string_view lines, std::size_t count);

@@ -30,6 +30,7 @@ std::string worker_usage(const std::string& name) {
          "      --seed N         of random data (default 1)\n"
          "      --shrink N       sides of matrices divided by N, bytes by its square: a big plan on a small machine\n"
          "      --train          a model that learns instead of random data: the plan's operators compute what they are called\n"
+         "      --measure MS     the plan's instructions are points: each is repeated until its median is known, at most MS long\n"
          "      --timeout S      give up where a step takes longer (default 60)\n"
          "  -h, --help           this text\n";
 }
@@ -46,6 +47,9 @@ WorkerOptions parse_worker_options(const std::string& name, const std::vector<st
       options.records = value(i);
     } else if (word == "--train") {
       options.train = true;
+    } else if (word == "--measure") {
+      options.measure = true;
+      options.point_budget_s = static_cast<double>(whole(word, value(i), 1)) * 1e-3;
     } else if (word == "--warmup") {
       options.warmup = whole(word, value(i), 0);
     } else if (word == "--steps") {

@@ -3,6 +3,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <thread>
 
@@ -34,5 +35,7 @@ std::vector<std::pair<std::string, std::string>> machine_facts() {
           {"cores", std::to_string(std::thread::hardware_concurrency())},
           {"memory_bytes", std::to_string(pages * ::sysconf(_SC_PAGESIZE))}};
 }
+
+double clock_mhz() { return std::strtod(value_in("/proc/cpuinfo", "cpu MHz").c_str(), nullptr); }
 
 }  // namespace stepcast::executor

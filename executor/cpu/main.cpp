@@ -14,6 +14,7 @@
 #include "executor/common/shrink.hpp"
 #include "executor/cpu/gemm.hpp"
 #include "executor/cpu/machine_facts.hpp"
+#include "executor/cpu/measure.hpp"
 #include "executor/cpu/model_payload.hpp"
 #include "executor/cpu/mpi_messenger.hpp"
 #include "executor/cpu/synthetic_payload.hpp"
@@ -103,7 +104,9 @@ void run(const MpiSession& mpi, const WorkerOptions& options) {
   for (auto& fact : machine_facts()) facts.push_back(std::move(fact));
   records.facts(facts);
   const std::int64_t offset = mpi.clock_offset_ns();
-  {
+  if (options.measure) {
+    measure_points(program, device, messenger, rank, mpi.size(), {.budget_s = options.point_budget_s}, offset, records);
+  } else {
     const Watch watch{mpi, device, std::chrono::seconds{options.timeout_s}};
     run_steps(program, device, *payload, messenger, options, offset, records);
   }

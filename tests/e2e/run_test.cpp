@@ -1,6 +1,8 @@
 // `stepcast run`: a plan on CPU workers over MPI. Skipped, saying so, where no MPI launcher is installed.
 #include <doctest/doctest.h>
 
+#include <fcntl.h>
+
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -13,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "executor/common/record_file.hpp"
+#include "sim/trace/store.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/source_dir.hpp"
 
@@ -131,4 +134,41 @@ TEST_CASE("run: a killed worker ends the run soon, and records stay readable") {
   CHECK_MESSAGE(outcome.err.find("kept in") != std::string::npos, outcome.err);
   CHECK(wait_for([&] { return workers_of(folder).empty(); }, std::chrono::seconds{5}));
   CHECK(stepcast::executor::read_records(records).steps.size() >= 1);
+}
+
+// Killed in the middle, the store has whole points; the next call measures the rest, none twice.
+TEST_CASE("measure: goes on where it was killed") {
+  if (!has_mpi()) return;
+  const TemporaryDirectory place;
+  const std::string db = (place.path() / "points.db").string();
+  const std::string folder = (place.path() / "records").string();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int nowhere = ::open("/dev/null", O_WRONLY);
+    ::dup2(nowhere, STDOUT_FILENO);
+    ::dup2(nowhere, STDERR_FILENO);
+    ::execl(STEPCAST_PROGRAM, STEPCAST_PROGRAM, "measure", "--quick", "--workers", "1", "--db", db.c_str(), "--records", folder.c_str(), nullptr);
+    std::_Exit(127);
+  }
+  const auto stored = [&] {
+    try {
+      return stepcast::trace::Store{db, stepcast::trace::Store::Mode::kRead}.runs().size();
+    } catch (const std::exception&) {
+      return std::size_t{0};
+    }
+  };
+  CHECK(wait_for([&] { return stored() >= 3; }, std::chrono::seconds{60}));
+  ::kill(child, SIGKILL);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK(wait_for([&] { return workers_of(folder).empty(); }, std::chrono::seconds{10}));
+  const std::size_t before = stored();
+
+  const Outcome rest = run_stepcast("measure --quick --workers 1 --json - --db " + db);
+  REQUIRE_MESSAGE(rest.status == 0, rest.err);
+  const std::size_t measured = nlohmann::json::parse(rest.out)["points"].size();
+  CHECK(stored() == before + measured);
+  std::set<std::string> names;
+  for (const auto& run : stepcast::trace::Store{db, stepcast::trace::Store::Mode::kRead}.runs()) CHECK(names.insert(run.name).second);
+  CHECK(run_stepcast("measure --quick --workers 1 --db " + db).out.find("in the store already") != std::string::npos);
 }

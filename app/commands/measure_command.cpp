@@ -1,0 +1,170 @@
+// `stepcast measure`: micro-benchmarks of the machine, into the store that `calibrate` fits.
+#include <chrono>
+#include <set>
+#include <thread>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "app/commands/commands.hpp"
+#include "app/commands/common_options.hpp"
+#include "app/forecast_json.hpp"
+#include "app/forecast_store.hpp"
+#include "app/measure_points.hpp"
+#include "app/measured_point.hpp"
+#include "app/worker_launch.hpp"
+#include "sim/base/diagnostic.hpp"
+#include "sim/base/file.hpp"
+#include "sim/base/text.hpp"
+#include "sim/plan/plan_file.hpp"
+
+namespace stepcast::app {
+namespace {
+
+namespace po = boost::program_options;
+
+OptionList measure_options() {
+  OptionList options;
+  add_output_options(options);
+  options.add_options()
+      ("backend", po::value<std::string>()->value_name("NAME"), "cpu (default) or cuda")
+      ("db", po::value<std::string>()->value_name("FILE"), "append each point to a SQLite store; points that it has are not measured again")
+      ("quick", "few points, short ones: under two minutes")
+      ("workers", po::value<std::string>()->value_name("LIST"), "numbers of workers (default: 1, 2 and all cores)")
+      ("launcher", po::value<std::string>()->value_name("TEXT"), "what starts the workers, before `-n N WORKER` (default: mpirun --oversubscribe)")
+      ("records", po::value<std::string>()->value_name("FOLDER"), "keep plans and the workers' records there");
+  return options;
+}
+
+std::vector<std::int32_t> worker_counts(const Invocation& invocation) {
+  const auto cores = static_cast<std::int32_t>(std::max(1U, std::thread::hardware_concurrency()));
+  std::set<std::int32_t> counts;
+  if (const auto list = invocation.text("workers")) {
+    for (const std::string& word : split(*list, ',')) {
+      const auto number = parse_number(word);
+      if (!number || *number < 1.0 || *number > 1024.0 || *number != static_cast<double>(static_cast<std::int32_t>(*number))) {
+        throw UserError(Diagnostic{.path = "--workers", .problem = "not understood", .expected = "whole numbers with commas between, e.g. 1,2,4", .got = *list});
+      }
+      counts.insert(static_cast<std::int32_t>(*number));
+    }
+  } else {
+    counts = {1, std::min(2, cores), cores};
+  }
+  return {counts.begin(), counts.end()};
+}
+
+std::string machine_name() {
+  std::string name(256, '\0');
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string{name.c_str()} : "unknown";
+}
+
+// Records that exist so far; a worker that has not begun has none.
+std::vector<executor::Records> read_all(const std::string& records, std::int32_t workers) {
+  std::vector<executor::Records> all;
+  for (std::int32_t r = 0; r < workers; ++r) {
+    try {
+      all.push_back(executor::read_records(fmt::format("{}.{}.records", records, r)));
+    } catch (const UserError&) {
+      return {};
+    }
+  }
+  return all;
+}
+
+std::string rate_of(const MeasuredPoint& point) {
+  if (point.flops && *point.flops > 4.0 * static_cast<double>(point.bytes.value_or(0))) return fmt::format("{:.2f} GFLOP/s", *point.flops / point.spread.median_s * 1e-9);
+  if (point.bytes) return fmt::format("{:.2f} GB/s", static_cast<double>(*point.bytes) / point.spread.median_s * 1e-9);
+  return "";
+}
+
+// Measures one number of workers, storing each point as it ends.
+class Campaign {
+ public:
+  Campaign(const Invocation& invocation, std::string backend) : invocation_{invocation}, backend_{std::move(backend)}, worker_{worker_of(backend_)}, folder_{invocation.text("records")} {
+    if (const auto file = invocation.text("db")) store_.emplace(*file, trace::Store::Mode::kAppend);
+  }
+
+  std::vector<MeasuredPoint> measure(std::int32_t workers, Progress& progress) {
+    const plan::Plan plan = cpu_points(workers, invocation_.has("quick"), known(workers));
+    const std::size_t wanted = plan.programs.front().instructions.empty() ? 0 : *plan.programs.front().instructions.back().layer + std::size_t{1};
+    if (wanted == 0) return {};
+    const std::string base = (folder_.path() / fmt::format("points{}", workers)).string();
+    plan::save_plan(plan, base + ".plan");
+    const std::string budget = invocation_.has("quick") ? "150" : "1000";
+    Child child{worker_call(invocation_, workers, worker_, {base + ".plan", "--records", base, "--measure", budget})};
+    std::vector<MeasuredPoint> points;
+    const auto take = [&] {
+      const std::vector<executor::Records> records = read_all(base, workers);
+      if (records.empty()) return;
+      std::vector<MeasuredPoint> now = measured_points(plan, records);
+      for (std::size_t i = points.size(); i < now.size() && store_; ++i) store_->append(stored_point(now[i], point_key(backend_, machine_name(), workers, now[i].name), records.front(), utc_now()));
+      points = std::move(now);
+      progress.show(fmt::format("{} worker{}: {} of {} points", workers, workers == 1 ? "" : "s", points.size(), wanted));
+    };
+    std::optional<int> status;
+    while (!(status = child.poll())) {
+      std::this_thread::sleep_for(std::chrono::milliseconds{300});
+      take();
+    }
+    take();
+    if (*status != 0) {
+      folder_.keep();
+      throw SystemError(fmt::format("measuring ended with status {} after {} of {} points; records are kept in {}", *status, points.size(), wanted, folder_.path().string()));
+    }
+    return points;
+  }
+
+ private:
+  std::set<std::string> known(std::int32_t workers) {
+    if (!store_) return {};
+    std::set<std::string> hashes;
+    std::set<std::string> names;
+    for (const trace::RunSummary& run : store_->runs()) {
+      if (run.origin == "measured" && run.scenario_hash == trace::scenario_hash(point_key(backend_, machine_name(), workers, run.name))) names.insert(run.name);
+    }
+    return names;
+  }
+
+  const Invocation& invocation_;
+  std::string backend_;
+  std::string worker_;
+  RecordFolder folder_;
+  std::optional<trace::Store> store_;
+};
+
+Status measure(const Invocation& invocation, Session& session) {
+  const std::string backend = invocation.text("backend").value_or("cpu");
+  const std::vector<std::int32_t> counts = worker_counts(invocation);
+  Campaign campaign{invocation, backend};
+  nlohmann::ordered_json json{{"kind", "measure"}, {"backend", backend}, {"points", nlohmann::ordered_json::array()}};
+  Table table{{"point", "median", "spread", "samples", "rate"}};
+  std::size_t measured = 0;
+  {
+    Progress progress{invocation.has("quiet")};
+    for (const std::int32_t workers : counts) {
+      for (const MeasuredPoint& point : campaign.measure(workers, progress)) {
+        table.add({point.name, human_seconds(point.spread.median_s), fmt::format("{:.1f} %", 100.0 * point.spread.relative), std::to_string(point.seconds.size()), rate_of(point)});
+        json["points"].push_back({{"name", point.name}, {"workers", workers}, {"time_s", point.spread.median_s}, {"spread", point.spread.relative}, {"samples", point.seconds.size()}});
+        ++measured;
+      }
+    }
+  }
+  write_json(invocation, json_text(json));
+  print_text(invocation, measured == 0 ? "every point is in the store already\n" : table.render(session.terminal, "  "));
+  return Status::kDone;
+}
+
+}  // namespace
+
+Command measure_command() {
+  return {.name = "measure",
+          .summary = "micro-benchmarks of this machine, for calibration",
+          .operands = {.usage = "", .min = 0, .max = 0},
+          .details = "Times matrix products, attention, streams, Adam, copies and collectives, each until its median is known, alone and on several "
+                     "workers at once. Points are stored as they end: a run that was interrupted goes on where it stopped.",
+          .options = measure_options(),
+          .run = measure};
+}
+
+}  // namespace stepcast::app

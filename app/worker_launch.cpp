@@ -1,0 +1,73 @@
+#include "app/worker_launch.hpp"
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "app/data_files.hpp"
+#include "sim/base/diagnostic.hpp"
+#include "sim/base/file.hpp"
+#include "sim/base/text.hpp"
+
+namespace stepcast::app {
+
+namespace fs = std::filesystem;
+
+std::string worker_of(const std::string& backend) {
+  if (backend != "cpu" && backend != "cuda") {
+    throw UserError(Diagnostic{.path = "--backend", .problem = "unknown '" + backend + "'", .expected = "cpu or cuda"});
+  }
+  const fs::path worker = own_executable().parent_path() / ("stepcast-" + backend);
+  if (!fs::exists(worker)) {
+    throw UserError(Diagnostic{.path = "--backend", .problem = fmt::format("{} is not built here", worker.filename().string()),
+                               .hint = backend == "cpu" ? "install an MPI library (libopenmpi-dev, openmpi-bin) and build again" : "install the CUDA toolkit and NCCL and build again"});
+  }
+  return worker.string();
+}
+
+ChildCall worker_call(const Invocation& invocation, std::int32_t workers, const std::string& worker, const std::vector<std::string>& arguments) {
+  ChildCall call;
+  for (const std::string& word : split(invocation.text("launcher").value_or("mpirun --oversubscribe"), ' ')) {
+    if (!word.empty()) call.words.push_back(word);
+  }
+  if (call.words.empty()) throw UserError(Diagnostic{.path = "--launcher", .problem = "empty"});
+  if (call.words.front().find('/') == std::string::npos && !on_path(call.words.front())) {
+    throw UserError(Diagnostic{.path = "--launcher", .problem = fmt::format("{} is not on the PATH", call.words.front()),
+                               .hint = "Debian and Ubuntu have mpirun in openmpi-bin"});
+  }
+  call.words.insert(call.words.end(), {"-n", std::to_string(workers), worker});
+  call.words.insert(call.words.end(), arguments.begin(), arguments.end());
+  // Containers and namespaces run as root; Open MPI wants to be told that this is meant.
+  if (::geteuid() == 0) call.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
+  // Workers sleep while they wait (mpi_messenger.cpp); the library's own way, sched_yield, costs a time slice on a busy core.
+  call.environment.emplace_back("OMPI_MCA_mpi_yield_when_idle", "0");
+  return call;
+}
+
+RecordFolder::RecordFolder(const std::optional<std::string>& wanted) : keep_{wanted.has_value()} {
+  if (wanted) {
+    path_ = *wanted;
+    std::error_code error;
+    fs::create_directories(path_, error);
+    if (error) throw SystemError(fmt::format("{}: {}", path_.string(), error.message()));
+    return;
+  }
+  std::string name = (fs::temp_directory_path() / "stepcast-run-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) throw SystemError(fmt::format("{}: no temporary folder can be made", name));
+  path_ = name;
+}
+
+RecordFolder::~RecordFolder() {
+  std::error_code ignored;
+  if (!keep_) fs::remove_all(path_, ignored);
+}
+
+std::int64_t at_least(const Invocation& invocation, const char* option, std::int64_t usual, std::int64_t least) {
+  const std::int64_t value = invocation.integer(option).value_or(usual);
+  if (value < least) {
+    throw UserError(Diagnostic{.path = fmt::format("--{}", option), .problem = "too small", .expected = fmt::format("{} or more", least), .got = std::to_string(value)});
+  }
+  return value;
+}
+
+}  // namespace stepcast::app
