@@ -110,6 +110,16 @@ plan::Dtype gradient_dtype(scenario::GradientPrecision precision) {
   return plan::Dtype::kFp32;
 }
 
+plan::Dtype state_dtype(scenario::StatePrecision precision) {
+  switch (precision) {
+    case scenario::StatePrecision::kFp32: return plan::Dtype::kFp32;
+    case scenario::StatePrecision::kBf16: return plan::Dtype::kBf16;
+    case scenario::StatePrecision::kFp16: return plan::Dtype::kFp16;
+    case scenario::StatePrecision::kFp8: return plan::Dtype::kFp8;
+  }
+  return plan::Dtype::kFp32;
+}
+
 parallel::Optimizer optimizer_of(scenario::OptimizerChoice choice) {
   switch (choice) {
     case scenario::OptimizerChoice::kAdam: return parallel::Optimizer::kAdam;
@@ -281,7 +291,11 @@ parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload:
   strategy.dtype = storage_dtype(s.training.precision);
   if (s.training.precision == scenario::Precision::kFp8) strategy.gemm_dtype = plan::Dtype::kFp8;
   strategy.gradient_dtype = gradient_dtype(s.memory.gradients);
+  if (s.memory.reduce_gradients) strategy.reduce_dtype = gradient_dtype(*s.memory.reduce_gradients);
   strategy.fp32_master = s.memory.fp32_master;
+  strategy.state_dtype = state_dtype(s.memory.optimizer_states);
+  strategy.sync_every = s.parallel.sync_every_micro_batch;
+  strategy.fp8_gather = s.parallel.fp8_param_gather;
   strategy.optimizer = optimizer_of(s.training.optimizer);
   strategy.adapters = pick_adapters(s.training);
   strategy.keeps_buckets = s.training.engine == scenario::EngineChoice::kDdp && strategy.dp > 1 && strategy.zero == 0;

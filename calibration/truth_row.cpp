@@ -118,7 +118,7 @@ std::optional<std::string> precision_of(const std::string& written) {
   std::string stated = written;
   for (char& c : stated) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   if (stated.starts_with("mxfp8")) return "fp8";
-  if (stated.starts_with("bf16, bf16 master") || stated.find("bf16 master") != std::string::npos) return std::nullopt;
+  if (stated.find("or bf16 master") != std::string::npos) return std::nullopt;  // which of them is not stated
   if (stated.starts_with("bf16") || stated == "amp_bf16") return "bf16";
   if (stated.starts_with("fp16") || stated == "amp_fp16") return "fp16";
   if (stated.starts_with("fp8") || stated == "amp_fp8") return "fp8";
@@ -276,7 +276,8 @@ class RowTranslator {
     if (row_.text("recompute").empty()) out_.assumed.emplace_back("no recompute");
     const Framework& framework = framework_of(row_.text("framework"));
     const bool pure = row_.text("notes").find("MP mode PURE") != std::string::npos;
-    const bool fp32_gradients = (framework.gradients_fp32 && !pure) || precision.find("fp32 grad") != std::string::npos;
+    const bool bf16_states = precision.find("bf16 master/optimizer states") != std::string::npos;
+    const bool fp32_gradients = !bf16_states && ((framework.gradients_fp32 && !pure) || precision.find("fp32 grad") != std::string::npos);
     const std::string low = *word == "fp16" ? "fp16" : "bf16";
     const std::string name = row_.text("framework"), gpu = row_.text("gpu"), notes = row_.text("notes");
     memory_words_ = memory_words({.framework = name, .gpu = gpu, .notes = notes, .fp32_gradients = fp32_gradients,
@@ -290,7 +291,7 @@ class RowTranslator {
         tp, pp, dp, zero, framework.overlaps_gradients || zero >= 2,
         sequence_parallel(tp) ? ", sequence_parallel: true" : "",
         long_and_sparse(cp, tp) + shard_group(dp * cp, zero) + memory_words_.parallel, virtual_stages(),
-        global_batch(dp, micro), micro, *recompute_words(row_.text("recompute")), fp32_gradients ? "fp32" : low, memory_words_.memory, *word,
+        global_batch(dp, micro), micro, *recompute_words(row_.text("recompute")), fp32_gradients ? "fp32" : low, (bf16_states ? ", fp32_master: false, optimizer_states: bf16" : "") + memory_words_.memory, *word,
         lora() + memory_words_.training);
     return true;
   }

@@ -35,13 +35,14 @@ void add_block(const workload::Block& block, std::size_t chunk, std::size_t inde
     const plan::Kernel& kernel = std::get<Operator>(block.backward[step]).kernel;
     if (!kernel.gemm) continue;
     const std::int64_t elements = kernel.gemm->batch * kernel.gemm->m * kernel.gemm->n;
+    const std::int64_t in_fp8 = kernel.dtype == plan::Dtype::kFp8 ? elements : 0;
     if (std::get<Operator>(block.backward[step]).routed) {
-      pieces.push_back({chunk, {index, finished_at(block.backward, step)}, elements, Kind::kExpert});
+      pieces.push_back({chunk, {index, finished_at(block.backward, step)}, elements, Kind::kExpert, in_fp8});
       routed_left -= elements;
       continue;
     }
     if (elements > left) continue;  // a table that counts with the embedding of this stage
-    pieces.push_back({chunk, {index, finished_at(block.backward, step)}, elements, Kind::kDense});
+    pieces.push_back({chunk, {index, finished_at(block.backward, step)}, elements, Kind::kDense, in_fp8});
     left -= elements;
   }
   SIM_CHECK(routed_left >= 0, block.name, routed_left);
@@ -69,6 +70,7 @@ std::vector<Bucket> make_buckets(std::span<const GradientPiece> pieces, std::int
       if (piece.kind != kind) continue;
       if (!open || buckets.back().chunk != piece.chunk) buckets.push_back({piece.chunk, kind, 0, piece.ready, piece.ready});
       buckets.back().elements += piece.elements;
+      buckets.back().in_fp8 += piece.in_fp8;
       buckets.back().ready = piece.ready;
       open = buckets.back().elements < bucket_elements;
     }

@@ -29,6 +29,7 @@ struct GradientPiece {
   Moment ready;
   std::int64_t elements = 0;
   Kind kind = Kind::kDense;
+  std::int64_t in_fp8 = 0;  // of `elements`: weights of fp8 products
 };
 
 struct Bucket {
@@ -37,6 +38,7 @@ struct Bucket {
   std::int64_t elements = 0;
   Moment opened;  // its first gradient is written by this step
   Moment ready;   // its last one
+  std::int64_t in_fp8 = 0;
 };
 
 std::vector<GradientPiece> gradient_pieces(const StageModel& model);

@@ -240,10 +240,15 @@ void check_schedule(const Strategy& s, Problems& problems) {
           fmt::format("at least {} (2 x parallel.pp){}", 2 * s.pp, s.schedule == Schedule::kDualPipe ? ", an even number" : ""),
           micro_batches);
   }
-  if (s.zero >= 2 && !is_plain(s)) {
-    needs("parallel.zero", "parallel.schedule",
-          fmt::format("zero {} shards gradients after every pass, which schedule {} does not allow", s.zero, word),
-          "parallel.zero 0 or 1, or schedule 1f1b or gpipe without virtual_stages", fmt::format("parallel.zero {}", s.zero));
+  // Passes that give both gradients, one at a time.
+  const bool whole_passes = s.schedule == Schedule::kGpipe || s.schedule == Schedule::kOneFOneB || s.schedule == Schedule::kOneFOneBOverlap ||
+                            s.schedule == Schedule::kInterleaved;
+  if ((s.zero >= 2 || syncs_every(s)) && !whole_passes) {
+    const bool by_zero = s.zero >= 2;
+    needs(by_zero ? "parallel.zero" : "parallel.sync_every_micro_batch", "parallel.schedule",
+          fmt::format("{} needs passes that give both gradients, which schedule {} takes apart", by_zero ? fmt::format("zero {}", s.zero) : "summing after every micro-batch", word),
+          by_zero ? "parallel.zero 0 or 1, or schedule 1f1b, interleaved or gpipe" : "false, or schedule 1f1b, interleaved or gpipe",
+          by_zero ? fmt::format("parallel.zero {}", s.zero) : "true");
   }
 }
 
@@ -314,6 +319,19 @@ void check_size(const workload::ModelShape& shape, const Strategy& s, Problems& 
                fmt::format("{} layers x {} micro-batches", shape.layers, micro_batches(s)));
 }
 
+void check_formats(const Strategy& s, Problems& problems) {
+  const bool moments = s.optimizer != Optimizer::kAdam8bit && s.optimizer != Optimizer::kAdafactor;
+  if (s.state_dtype != plan::Dtype::kFp32 && !moments) {
+    problems.add("memory.optimizer_states", "training.optimizer", "this optimizer's states have a format of their own", "fp32, or adam, adamw, sgd or muon",
+                 plan::name_of(s.state_dtype));
+  }
+  if (s.fp8_gather && (s.gemm_dtype != plan::Dtype::kFp8 || s.zero == 0)) {
+    const bool precision = s.gemm_dtype != plan::Dtype::kFp8;
+    problems.add("parallel.fp8_param_gather", precision ? "training.precision" : "parallel.zero",
+                 precision ? "no product runs in fp8" : "no parameters are gathered", precision ? "training.precision fp8, or false" : "parallel.zero 1, 2 or 3, or false", "true");
+  }
+}
+
 void check_data(const workload::ModelShape& shape, const Strategy& s, Problems& problems) {
   if (s.shard_group) {
     if (s.zero == 0) {
@@ -358,6 +376,7 @@ std::vector<StrategyError> check(const workload::ModelShape& shape, const Strate
   if (problems.empty()) check_layers(shape, strategy, problems);
   if (problems.empty()) check_size(shape, strategy, problems);
   check_data(shape, strategy, problems);
+  check_formats(strategy, problems);
   check_sequence(shape, strategy, problems);
   return problems.take();
 }

@@ -11,7 +11,7 @@
 //            update of the step before it (Megatron-Core's overlap_param_gather)
 //   ZeRO-2   as ZeRO-1, but only a shard of the gradients persists: every micro-batch's buckets are
 //            reduce-scattered; at most two full buckets live at a time
-// Sharded (ZeRO-3, FSDP; and ZeRO-2: one chunk, both gradients in one pass): parameters live as shards. A unit (a layer; embedding and head together are
+// Sharded (ZeRO-3, FSDP; and ZeRO-2: both gradients in one pass): parameters live as shards. A unit (a layer; embedding and head together are
 //   the root unit) is all-gathered on dp.gather before its forward and again before its backward pass,
 //   `prefetch` units ahead, at most prefetch + 1 resharding units gathered at a time; its gradient is
 //   reduce-scattered on dp.reduce when its backward is done. The root, and every unit when
@@ -25,8 +25,12 @@
 // Frozen weights (LoRA) are gathered with their unit as they are stored and never reduced.
 // Routed experts' parameters have replicas of their own: their buckets, gathers and scatters run over those,
 // on the same streams.
+// sync_every: ZeRO-0 and 1 reduce every micro-batch's gradients (DDP without no_sync); without it ZeRO-2 is
+// ZeRO-1, and ZeRO-3 keeps whole gradients, reduce-scattered in the last micro-batch (FSDP no_sync, and what
+// PyTorch's pipelines do with FSDP).
+// reduce_dtype: gradients are copied into it bucket by bucket, and back where they are all-reduced.
 // Each stream has a communicator of its own: gathers and reductions run side by side.
-// Ignores  copies into and out of buckets (they are views), the addition of a scattered shard to what
+// Ignores  copies into and out of buckets (they are views), casts of parameters to fp8 before a gather, the addition of a scattered shard to what
 //          earlier micro-batches left, padding but to a multiple of the shard group
 #pragma once
 
@@ -81,6 +85,12 @@ std::unique_ptr<DataParallel> make_data_parallel(const DataParallelContext& cont
 // all-reduce over replicas.
 void reduce_gradient(const DataParallelContext& context, plan::StreamId stream, std::string_view label,
                      std::int64_t elements, Kind kind = Kind::kDense);
+// Before a gradient is summed in another format than it is kept in: a copy in that format. Nothing otherwise.
+void cast_for_reduction(const DataParallelContext& context, std::int64_t elements);
+// What gathers of `elements` save where weights of fp8 products travel in one byte.
+constexpr Bytes saved_by_fp8(const Strategy& s, std::int64_t in_fp8) {
+  return s.fp8_gather ? Bytes{in_fp8 * (plan::element_bytes(s.dtype) - 1)} : Bytes{0};
+}
 // Nothing to sum where each of these parameters has one holder.
 inline bool is_replicated(const DataParallelContext& context, Kind kind) {
   const ReplicaGroups& groups = context.groups.of(kind);
@@ -93,6 +103,10 @@ constexpr std::int64_t padded_to_shards(const Strategy& s, std::int64_t elements
 }
 constexpr Bytes gradient_bytes(const Strategy& s, std::int64_t elements) {
   return Bytes{elements * plan::element_bytes(s.gradient_dtype)};
+}
+// As they travel between replicas.
+constexpr Bytes reduced_bytes(const Strategy& s, std::int64_t elements) {
+  return Bytes{elements * plan::element_bytes(reduce_dtype(s))};
 }
 constexpr Bytes parameter_bytes(const Strategy& s, std::int64_t elements) {
   return Bytes{elements * plan::element_bytes(s.dtype)};

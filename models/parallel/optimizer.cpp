@@ -30,13 +30,14 @@ double update_flops(Optimizer optimizer) {
 }
 
 // [bytes an element]; of Adafactor's sums see factored_bytes.
-double state_bytes(Optimizer optimizer) {
+double state_bytes(Optimizer optimizer, const Strategy& strategy) {
+  const auto moment = static_cast<double>(plan::element_bytes(strategy.state_dtype));
   switch (optimizer) {
     case Optimizer::kAdam:
-    case Optimizer::kAdamW: return 2.0 * kFp32Bytes;
+    case Optimizer::kAdamW: return 2.0 * moment;
     case Optimizer::kAdam8bit: return 2.0 * (1.0 + static_cast<double>(kFp32Bytes) / kBlockOf8Bit);
     case Optimizer::kSgd:
-    case Optimizer::kMuon: return kFp32Bytes;
+    case Optimizer::kMuon: return moment;
     case Optimizer::kAdafactor: return 0.0;
   }
   return 0.0;
@@ -74,7 +75,7 @@ std::int64_t muon_elements(const StageModel& model, Kind kind) {
 plan::Kernel elementwise_update(Optimizer optimizer, std::int64_t elements, std::int64_t tensors, const Strategy& strategy) {
   const std::int64_t parameter = plan::element_bytes(strategy.dtype);
   const std::int64_t master = has_master(strategy) ? kFp32Bytes : 0;
-  const double states = state_bytes(optimizer);
+  const double states = state_bytes(optimizer, strategy);
   const auto n = static_cast<double>(elements);
   const double read = static_cast<double>(plan::element_bytes(strategy.gradient_dtype) + (master > 0 ? master : parameter)) + states;
   const double written = static_cast<double>(master + parameter) + states;
@@ -138,11 +139,11 @@ Updated updated_by_worker(const StageModel& model, const Strategy& strategy) {
 
 Bytes optimizer_states(const StageModel& model, const Strategy& strategy) {
   const Updated updated = updated_by_worker(model, strategy);
-  const double own = state_bytes(strategy.optimizer);
+  const double own = state_bytes(strategy.optimizer, strategy);
   if (strategy.optimizer == Optimizer::kAdafactor) return Bytes{in_bytes(factored_bytes(updated.elements, updated.tensors))};
   if (strategy.optimizer != Optimizer::kMuon) return Bytes{in_bytes(own * static_cast<double>(updated.elements))};
   const auto others = static_cast<double>(updated.elements - updated.by_muon);
-  return Bytes{in_bytes(own * static_cast<double>(updated.by_muon) + state_bytes(Optimizer::kAdamW) * others)};
+  return Bytes{in_bytes(own * static_cast<double>(updated.by_muon) + state_bytes(Optimizer::kAdamW, strategy) * others)};
 }
 
 std::vector<MuonMatrix> muon_matrices(const StageModel& model, const Strategy& strategy) {

@@ -12,6 +12,8 @@
 //            muon          one momentum (4) for the layers' matrices, adamw for all else. Five Newton-Schulz steps
 //                          on each matrix in bf16: A = X X', B = b A + c A A, X = a X + B X, i.e. GEMMs
 //                          (r,r,c), (r,r,r), (r,c,r): 5 (4 r^2 c + 2 r^3) FLOP                    (1)
+//          moments of adam, adamw, sgd and muon in a narrower format take its bytes in place of 4 (Megatron-Core
+//          precision-aware optimizer; DeepSeek-V3 and llm.q: bf16), read and written so
 // Source   Kingma and Ba 2015; Loshchilov and Hutter 2019; 8-bit: Dettmers et al. 2022, bitsandbytes (blocks of 256
 //          since 0.43); Adafactor: Shazeer and Stern 2018, algorithm 4, torch.optim.Adafactor (foreach); Muon:
 //          Jordan et al. 2024, Liu et al. 2025 (arXiv 2502.16982)

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/parallel/optimizer.hpp"
+
 namespace stepcast::parallel {
 
 using plan::CollectiveKind;
@@ -26,7 +28,7 @@ Replicated::Replicated(const DataParallelContext& context)
   const std::int64_t wanted = std::max<std::int64_t>(1, s.bucket.count() / plan::element_bytes(s.gradient_dtype));
   buckets_ = make_buckets(gradient_pieces(context.model), wanted);
   // Nothing overlaps and nothing is freed in between: one bucket.
-  if (!s.overlap_grad_reduce && !sharded_gradients()) {
+  if (!s.overlap_grad_reduce && !syncs_every(s)) {
     buckets_ = make_buckets(gradient_pieces(context.model), context.model.parameters);
   }
   std::erase_if(buckets_, [&](const Bucket& bucket) { return !is_replicated(context, bucket.kind); });
@@ -41,7 +43,23 @@ Replicated::Replicated(const DataParallelContext& context)
   if (sharded_gradients()) scatters_.emplace(context, stream_, "gradient.bucket");
 }
 
+// In another format: those of two buckets, one that is written and one that is on its way.
+void Replicated::hold_copies() {
+  if (!casts() || scatters_) return;
+  std::int64_t largest = 0;
+  for (const Bucket& bucket : buckets_) largest = std::max(largest, padded_to_shards(context_.strategy, bucket.elements, bucket.kind));
+  const std::int64_t held = std::min<std::int64_t>(2, static_cast<std::int64_t>(buckets_.size())) * largest;
+  context_.emitter.acquire(context_.emitter.compute, "gradient.copies_in_transit", reduced_bytes(context_.strategy, held), plan::Category::kCommunication);
+}
+
+void Replicated::reduce(const Bucket& bucket) {
+  cast_for_reduction(context_, bucket.elements);
+  if (stream_ != context_.emitter.compute) context_.emitter.builder.order(context_.emitter.compute, stream_);
+  reduce_gradient(context_, stream_, "gradient.bucket", bucket.elements, bucket.kind);
+}
+
 void Replicated::begin_step() {
+  hold_copies();
   if (!sharded_states() || !context_.strategy.overlap_param_gather) return;
   const StageScope scope{context_.emitter, plan::Stage::kForward};
   for (std::size_t i = buckets_.size(); i-- > 0;) {
@@ -54,7 +72,7 @@ void Replicated::begin_action(std::size_t action) {
   reducing_ = false;
   for (const Pass& pass : Passes{context_.actions[action]}) {
     if (!gives_weight_gradient(pass)) continue;
-    reducing_ = sharded_gradients() || (context_.strategy.overlap_grad_reduce && last_action_[pass.chunk] == action);
+    reducing_ = syncs_every(context_.strategy) || (context_.strategy.overlap_grad_reduce && last_action_[pass.chunk] == action);
     next_ready_ = 0;
     while (next_ready_ < buckets_.size() && buckets_[next_ready_].chunk != pass.chunk) ++next_ready_;
   }
@@ -81,14 +99,12 @@ void Replicated::before_backward_step(std::size_t block, std::size_t step) {
 
 void Replicated::after_backward_step(std::size_t block, std::size_t step) {
   if (!reducing_) return;
-  Emitter& e = context_.emitter;
   while (next_ready_ < buckets_.size() && buckets_[next_ready_].ready == Moment{block, step}) {
     const Bucket& bucket = buckets_[next_ready_];
     if (scatters_) {
       scatters_->close(*open_[next_ready_], elements_of(bucket));
     } else {
-      e.builder.order(e.compute, stream_);
-      reduce_gradient(context_, stream_, "gradient.bucket", bucket.elements, bucket.kind);
+      reduce(bucket);
     }
     ++next_ready_;
   }
@@ -98,18 +114,27 @@ void Replicated::finish_gradients() {
   Emitter& e = context_.emitter;
   if (scatters_) {
     scatters_->drain();
-  } else if (!context_.strategy.overlap_grad_reduce) {
+  } else if (!context_.strategy.overlap_grad_reduce && !syncs_every(context_.strategy)) {
     for (const Bucket& bucket : buckets_) {
       const Bytes size = std::min(context_.strategy.bucket, gradient_bytes(context_.strategy, bucket.elements));
       std::optional<plan::BufferId> copy;
       if (context_.strategy.copies_into_buckets) copy = e.acquire(e.compute, "gradient.bucket", size, plan::Category::kCommunication);
-      reduce_gradient(context_, stream_, "gradient.bucket", bucket.elements, bucket.kind);
+      reduce(bucket);
       e.release(e.compute, copy);
     }
   } else if (stream_ != e.compute) {
     const StageScope scope{e, plan::Stage::kGradientSync};
     e.builder.order(stream_, e.compute);
   }
+  if (!casts() || scatters_ || buckets_.empty()) return;
+  // What has arrived, back in the format that it is kept in.
+  const Strategy& s = context_.strategy;
+  std::int64_t elements = 0;
+  for (const Bucket& bucket : buckets_) elements += ceil_div(bucket.elements, shard_size(s, bucket.kind));
+  const StageScope scope{e, plan::Stage::kGradientSync};
+  plan::Kernel kernel = streaming_kernel(0, reduced_bytes(s, elements).count(), gradient_bytes(s, elements).count(), 1);
+  kernel.op = plan::OpClass::kElementwise;
+  e.builder.compute(e.compute, "gradient.cast_back", kernel);
 }
 
 void Replicated::end_step() {
@@ -122,7 +147,7 @@ void Replicated::gather_parameters(const Bucket& bucket) {
   context_.emitter.builder.collective(
       gather_stream_, "parameter.bucket",
       {CollectiveKind::kAllGather, *context_.groups.of(bucket.kind).shard,
-       parameter_bytes(s, padded_to_shards(s, bucket.elements, bucket.kind)), s.dtype, Purpose::kData});
+       parameter_bytes(s, padded_to_shards(s, bucket.elements, bucket.kind)) - saved_by_fp8(s, bucket.in_fp8), s.dtype, Purpose::kData});
 }
 
 }  // namespace stepcast::parallel

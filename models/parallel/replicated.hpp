@@ -25,7 +25,10 @@ class Replicated final : public DataParallel {
 
  private:
   [[nodiscard]] bool sharded_states() const { return context_.strategy.zero >= 1; }
-  [[nodiscard]] bool sharded_gradients() const { return context_.strategy.zero == 2; }
+  [[nodiscard]] bool sharded_gradients() const { return shards_gradients(context_.strategy); }
+  [[nodiscard]] bool casts() const { return reduce_dtype(context_.strategy) != context_.strategy.gradient_dtype; }
+  void hold_copies();
+  void reduce(const Bucket& bucket);
   void gather_parameters(const Bucket& bucket);
 
   DataParallelContext context_;

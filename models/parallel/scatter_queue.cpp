@@ -5,8 +5,9 @@ namespace stepcast::parallel {
 plan::BufferId ScatterQueue::open(const Elements& elements) {
   while (pending_.size() > 1) retire_oldest();
   const Strategy& s = context_.strategy;
-  const Bytes size = gradient_bytes(s, padded_to_shards(s, elements.dense, Kind::kDense) +
-                                           padded_to_shards(s, elements.routed, Kind::kExpert));
+  const std::int64_t padded = padded_to_shards(s, elements.dense, Kind::kDense) + padded_to_shards(s, elements.routed, Kind::kExpert);
+  const Bytes copy = reduce_dtype(s) == s.gradient_dtype ? Bytes{0} : reduced_bytes(s, padded);
+  const Bytes size = gradient_bytes(s, padded) + copy;
   return *context_.emitter.acquire(context_.emitter.compute, label_, size, plan::Category::kCommunication);
 }
 
@@ -16,6 +17,7 @@ void ScatterQueue::close(plan::BufferId buffer, const Elements& elements) {
     reduce_gradient(context_, stream_, label_, elements.dense, Kind::kDense);
     reduce_gradient(context_, stream_, label_, elements.routed, Kind::kExpert);
   };
+  cast_for_reduction(context_, elements.dense + elements.routed);
   if (stream_ == e.compute) {
     reduce();
     e.release(e.compute, buffer);

@@ -12,6 +12,18 @@ using plan::StreamKind;
 
 namespace {
 
+// Weights of a layer's fp8 products, frozen ones too.
+std::int64_t fp8_weights(const workload::Block& block, bool routed) {
+  std::int64_t weights = 0;
+  for (const workload::Step& step : block.forward) {
+    const auto* op = std::get_if<workload::Operator>(&step);
+    if (op == nullptr || !op->kernel.gemm || op->kernel.dtype != plan::Dtype::kFp8 || op->routed != routed) continue;
+    const plan::GemmShape& gemm = *op->kernel.gemm;
+    weights += (routed ? gemm.batch : 1) * gemm.n * gemm.k;
+  }
+  return weights;
+}
+
 plan::StreamId reduce_stream(const DataParallelContext& context) {
   return context.strategy.overlap_grad_reduce
              ? context.emitter.builder.stream(StreamKind::kCommunication, "dp.reduce")
@@ -23,8 +35,8 @@ plan::StreamId reduce_stream(const DataParallelContext& context) {
 Sharded::Sharded(const DataParallelContext& context)
     : context_{context},
       gather_stream_{context.emitter.builder.stream(StreamKind::kCommunication, "dp.gather")},
-      scatters_{context, reduce_stream(context), "gradient.unit"},
-      whole_step_{context.model.placement.stages > 1} {
+      reduce_stream_{reduce_stream(context)},
+      scatters_{context, reduce_stream_, "gradient.unit"} {
   std::optional<std::size_t> root;
   for (const StageBlock& block : context.model.blocks) {
     const bool is_layer = block.role == BlockRole::kLayer;
@@ -37,6 +49,8 @@ Sharded::Sharded(const DataParallelContext& context)
     units_[unit].elements.routed += is_replicated(context, Kind::kExpert) ? block.block->routed_parameters : 0;
     if (is_replicated(context, Kind::kDense)) units_[unit].frozen_dense += block.block->frozen.dense;
     if (is_replicated(context, Kind::kExpert)) units_[unit].frozen_routed += block.block->frozen.routed;
+    units_[unit].saved_dense += saved_by_fp8(context.strategy, fp8_weights(*block.block, false));
+    units_[unit].saved_routed += saved_by_fp8(context.strategy, fp8_weights(*block.block, true));
     ++units_[unit].blocks;
     unit_of_block_.push_back(unit);
   }
@@ -46,33 +60,44 @@ Sharded::Sharded(const DataParallelContext& context)
 // Which pass gathers its unit, and which one is the last before the unit is let go: follows from the
 // schedule alone.
 void Sharded::plan_uses() {
+  std::vector<std::size_t> last(context_.model.chunks.size(), 0);
+  for (std::size_t action = 0; action < context_.actions.size(); ++action)
+    for (const Pass& pass : Passes{context_.actions[action]}) last[pass.chunk] = action;
+  last_backward_.resize(context_.actions.size(), false);
+  for (const std::size_t action : last) last_backward_[action] = true;
+
   std::vector<bool> held(units_.size(), false);
-  std::int64_t in_flight = 0;
-  for (const Action& action : context_.actions) {
-    const bool forward = action.kind == ActionKind::kForward;
-    in_flight += forward ? 1 : -1;
-    std::vector<std::size_t> left(units_.size());
-    for (std::size_t u = 0; u < units_.size(); ++u) left[u] = units_[u].blocks;
-    for (std::size_t i = 0; i < unit_of_block_.size(); ++i) {
-      const std::size_t unit = unit_of_block_[forward ? i : unit_of_block_.size() - 1 - i];
-      Use use{unit, !held[unit], false};
-      held[unit] = true;
-      if (use.gathers) gathers_.push_back({unit, {}});
-      --left[unit];
-      const bool kept = units_[unit].keeps && (forward || in_flight > 0 || (whole_step_ && &action != &context_.actions.back()));
-      if (left[unit] == 0 && !kept) {
-        use.releases = true;
-        held[unit] = false;
-      }
-      uses_.push_back(use);
+  std::vector<std::int64_t> in_flight(last.size(), 0);
+  for (std::size_t action = 0; action < context_.actions.size(); ++action) {
+    for (const Pass& pass : Passes{context_.actions[action]}) {
+      const bool forward = pass.kind == ActionKind::kForward;
+      const StageChunk& chunk = context_.model.chunks[pass.chunk];
+      in_flight[pass.chunk] += forward ? 1 : -1;
+      const bool stays = forward || in_flight[pass.chunk] > 0 || (!syncs_every(context_.strategy) && !last_backward_[action]);
+      std::vector<std::size_t> left(units_.size());
+      for (std::size_t u = 0; u < units_.size(); ++u) left[u] = units_[u].blocks;
+      for (std::size_t i = 0; i < chunk.count; ++i) use_block(chunk.first + (forward ? i : chunk.count - 1 - i), stays, left, held);
     }
   }
 }
 
+void Sharded::use_block(std::size_t block, bool stays, std::vector<std::size_t>& left, std::vector<bool>& held) {
+  const std::size_t unit = unit_of_block_[block];
+  Use use{unit, !held[unit], false};
+  held[unit] = true;
+  if (use.gathers) gathers_.push_back({unit, {}});
+  --left[unit];
+  if (left[unit] == 0 && !(units_[unit].keeps && stays)) {
+    use.releases = true;
+    held[unit] = false;
+  }
+  uses_.push_back(use);
+}
+
 void Sharded::begin_action(std::size_t action) {
-  last_action_ = action + 1 == context_.actions.size();
   if (context_.actions[action].kind == ActionKind::kForward) return;
   for (Unit& unit : units_) unit.gradients_left = unit.blocks;
+  reducing_ = syncs_every(context_.strategy) || last_backward_[action];
 }
 
 void Sharded::before_forward(std::size_t /*block*/) { begin_use(); }
@@ -88,7 +113,7 @@ void Sharded::before_backward(std::size_t block) {
 void Sharded::after_backward(std::size_t block) {
   end_use();
   Unit& unit = units_[unit_of_block_[block]];
-  if (--unit.gradients_left > 0 || !unit.gradient || (whole_step_ && !last_action_)) return;
+  if (--unit.gradients_left > 0 || !unit.gradient || !reducing_) return;
   scatters_.close(*unit.gradient, unit.elements);
   unit.gradient.reset();
 }
@@ -131,8 +156,8 @@ void Sharded::gather(std::size_t index) {
   const auto whole = [&](std::int64_t elements, Bytes frozen, Kind kind) {
     return parameter_bytes(s, padded_to_shards(s, elements, kind)) + Bytes{padded_to_shards(s, frozen.count(), kind)};
   };
-  const Bytes dense = whole(unit.elements.dense, unit.frozen_dense, Kind::kDense);
-  const Bytes routed = whole(unit.elements.routed, unit.frozen_routed, Kind::kExpert);
+  const Bytes dense = whole(unit.elements.dense, unit.frozen_dense, Kind::kDense) - unit.saved_dense;
+  const Bytes routed = whole(unit.elements.routed, unit.frozen_routed, Kind::kExpert) - unit.saved_routed;
   unit.parameters = e.acquire(gather_stream_, "parameter.unit", dense + routed, plan::Category::kCommunication);
   const auto gather_part = [&](const ReplicaGroups& groups, Bytes size) {
     if (size > Bytes{0})

@@ -26,6 +26,8 @@ class Sharded final : public DataParallel {
     Elements elements;             // sharded ones; experts without replicas are not
     Bytes frozen_dense;            // gathered with them, never reduced
     Bytes frozen_routed;
+    Bytes saved_dense;             // by gathers in fp8
+    Bytes saved_routed;
     bool keeps = false;           // gathered while any micro-batch is in flight
     std::size_t gradients_left = 0;  // blocks whose backward is still to come in this action
     std::size_t blocks = 0;
@@ -44,6 +46,7 @@ class Sharded final : public DataParallel {
   };
 
   void plan_uses();
+  void use_block(std::size_t block, bool stays, std::vector<std::size_t>& left, std::vector<bool>& held);
   void issue_gathers();
   void gather(std::size_t index);
   void begin_use();
@@ -51,6 +54,7 @@ class Sharded final : public DataParallel {
 
   DataParallelContext context_;
   plan::StreamId gather_stream_;
+  plan::StreamId reduce_stream_;
   std::vector<Unit> units_;
   std::vector<std::size_t> unit_of_block_;
   std::vector<Use> uses_;
@@ -60,8 +64,8 @@ class Sharded final : public DataParallel {
   std::size_t issued_ = 0;
   std::optional<plan::EventId> last_used_;  // compute is through with all units released so far
   ScatterQueue scatters_;
-  bool whole_step_;           // of a pipeline: gradients are summed up whole and scattered once a step
-  bool last_action_ = false;  // the present one
+  std::vector<bool> last_backward_;  // by action: no later one gives gradients of its chunk
+  bool reducing_ = true;             // in this action
 };
 
 }  // namespace stepcast::parallel

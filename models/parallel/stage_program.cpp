@@ -203,9 +203,9 @@ class StageWriter {
     }
   }
 
-  // ZeRO-2 and 3 hold a shard of each gradient by now.
+  // ZeRO-2 and 3 hold a shard of each gradient by now, or the whole of it until the optimizer.
   void sum_partial_gradients() {
-    const std::int64_t parts = strategy_.zero >= 2 ? shard_size(strategy_) : 1;
+    const std::int64_t parts = shards_gradients(strategy_) ? shard_size(strategy_) : 1;
     const auto all_reduce = [&](const char* label, plan::GroupId group, std::int64_t elements, plan::Purpose purpose) {
       emitter_.builder.collective(emitter_.compute, label,
                                   {plan::CollectiveKind::kAllReduce, group,

@@ -40,7 +40,7 @@ PersistentState persistent_state(const StageModel& model, const Strategy& strate
   const std::int64_t shard = updated_by_worker(model, strategy).elements;
   const std::int64_t master = has_master(strategy) ? kFp32Bytes : 0;
   PersistentState state;
-  state.gradient_elements = strategy.zero >= 2 ? shard : model.parameters;
+  state.gradient_elements = shards_gradients(strategy) ? shard : model.parameters;
   state.updated_elements = shard;
   state.parameters =
       Bytes{(strategy.zero == 3 ? shard : model.parameters) * plan::element_bytes(strategy.dtype)};

@@ -4,7 +4,7 @@
 // Symbols  P parameters of the stage per tensor-parallel rank, d shard group size, e_p, e_g bytes of a
 //          parameter and of a gradient
 // Model    parameters  e_p P, ZeRO-3: e_p P/d
-//          gradients   e_g P, ZeRO-2 and 3: e_g P/d
+//          gradients   e_g P, ZeRO-2 and 3: e_g P/d, unless summed once a step (no_sync)
 //          and e_p P more where the backward pass's own gradients stay beside fp32 sums
 //          optimizer   (4 if a master copy is kept + the optimizer's states) P, ZeRO-1, 2 and 3: P/d
 //          frozen weights (LoRA) as they are stored, ZeRO-3: /d; scales of 4-bit weights whole. P is then adapters

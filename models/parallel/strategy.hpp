@@ -60,6 +60,11 @@ struct Strategy {
   // ZeRO: 0 none; 1 optimizer states, 2 and gradients, 3 and parameters sharded over the data
   // and context axes, those of experts over their replicas.
   int zero = 0;
+  // Gradients are summed over replicas after every micro-batch, rather than once a step; empty: where they are
+  // sharded (zero 2 and 3), but with zero 3 not in a pipeline (torch/distributed/pipelining/stage.py). Without it
+  // zero 2 and 3 hold whole gradients until the last micro-batch (FSDP no_sync).
+  std::optional<bool> sync_every;
+  bool fp8_gather = false;  // parameters of fp8 products are gathered in one byte
   std::optional<std::int32_t> shard_group;  // shard over blocks of this many data ranks; empty: dp
   bool overlap_grad_reduce = true;          // reduce gradients beside the backward pass
   bool overlap_param_gather = true;         // ZeRO-1/2: gather updated parameters beside the forward pass
@@ -71,7 +76,9 @@ struct Strategy {
   plan::Dtype dtype = plan::Dtype::kBf16;        // parameters and activations
   std::optional<plan::Dtype> gemm_dtype;         // of linear layers, e.g. fp8; empty: dtype
   plan::Dtype gradient_dtype = plan::Dtype::kFp32;
+  std::optional<plan::Dtype> reduce_dtype;       // gradients on their way between replicas; empty: gradient_dtype
   bool fp32_master = true;                       // master parameters beside low-precision ones
+  plan::Dtype state_dtype = plan::Dtype::kFp32;  // of the optimizer's moments
   Optimizer optimizer = Optimizer::kAdam;
   bool clip_gradients = true;
   std::optional<workload::Adapters> adapters;    // LoRA: these are trained, all else is frozen
@@ -113,6 +120,12 @@ inline std::vector<ActionList> schedule_of(const Strategy& s) {
 inline bool is_plain(const Strategy& s) {
   return s.schedule == Schedule::kGpipe || (s.schedule == Schedule::kOneFOneB && s.virtual_stages == 1);
 }
+
+constexpr bool syncs_every(const Strategy& s) { return s.sync_every.value_or(s.zero == 2 || (s.zero == 3 && s.pp == 1)); }
+// Only a shard of the gradients is held all the time. (Where zero 3 sums once a step, whole ones live from a unit's first
+// backward pass to its last.)
+constexpr bool shards_gradients(const Strategy& s) { return s.zero == 3 || (s.zero == 2 && syncs_every(s)); }
+constexpr plan::Dtype reduce_dtype(const Strategy& s) { return s.reduce_dtype.value_or(s.gradient_dtype); }
 
 // Workers that hold the same dense parameters, and those that hold the same experts.
 constexpr std::int32_t expert_tensor(const Strategy& s) { return s.etp.value_or(s.tp); }

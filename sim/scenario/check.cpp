@@ -189,11 +189,6 @@ class Checks {
       add("parallel.sequence_parallel", "needs tensor parallelism",
           fmt::format("tp above 1 ({}), or false", where_.cite("parallel.tp")), "true");
     }
-    if (p.zero == 2 && p.pp > 1) {
-      add("parallel.zero", fmt::format("zero {} does not combine with pipeline stages", p.zero),
-          fmt::format("0, 1 or 3 with pp {} ({})", p.pp, where_.cite("parallel.pp")), fmt::format("{}", p.zero),
-          "a pipeline keeps each stage's gradients until its last micro-batch, so sharding them earlier only adds traffic");
-    }
     if (!p.shard_group) return;
     if (p.zero == 0) {
       add("parallel.shard_group", "nothing is sharded",

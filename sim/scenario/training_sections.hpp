@@ -30,6 +30,8 @@ struct Parallel {
   std::vector<std::int64_t> layers_per_stage;
   bool sequence_parallel = false;
   std::int64_t zero = 0;
+  std::optional<bool> sync_every_micro_batch;  // default: zero 2, zero 3 outside a pipeline
+  bool fp8_param_gather = false;
   std::optional<std::int64_t> shard_group;  // default dp
   std::string order = "tp-cp-ep-dp-pp";
   bool overlap_grad_reduce = true;
@@ -69,6 +71,10 @@ struct Parallel {
     v.key("zero", zero,
           "What data-parallel replicas shard: 0 nothing, 1 optimizer states, 2 and gradients, 3 and parameters (FSDP).",
           between(0, 3));
+    v.key("sync_every_micro_batch", sync_every_micro_batch,
+          "Gradients are summed over replicas after every micro-batch, not once a step (no_sync). Default: true with zero 2, and with "
+          "zero 3 outside a pipeline, which hold whole gradients without it.", example("false"));
+    v.key("fp8_param_gather", fp8_param_gather, "zero 1 to 3 with fp8 products: their weights are gathered in one byte.");
     v.key("shard_group", shard_group, "Replicas that a shard is spread over (hybrid sharding); divides dp x cp. Default: all of them.",
           between(1, 1e6).example("8"));
     v.key("order", order, "Which axis varies fastest over GPU numbers, first to last: all five, joined by '-'.",
@@ -101,6 +107,8 @@ struct MemoryPolicy {
   RecomputeMethod recompute_method = RecomputeMethod::kUniform;
   std::int64_t recompute_layers = 1;
   GradientPrecision gradients = GradientPrecision::kFp32;
+  std::optional<GradientPrecision> reduce_gradients;  // default: gradients
+  StatePrecision optimizer_states = StatePrecision::kFp32;
   bool fp32_master = true;
   std::optional<std::int64_t> logit_copies;  // default 0 with a fused loss, else 1
   std::optional<Bytes> library_workspace;    // default by GPU
@@ -121,6 +129,8 @@ struct MemoryPolicy {
           "or chunk) or every (each recompute_layers-th layer).");
     v.key("recompute_layers", recompute_layers, "The number that recompute_method speaks of.", between(1, 1e5));
     v.key("gradients", gradients, "Number format in which gradients are accumulated and reduced.");
+    v.key("reduce_gradients", reduce_gradients, "Number format in which they travel between replicas. Default: that of gradients.", example("fp32"));
+    v.key("optimizer_states", optimizer_states, "Number format of the optimizer's moments (adam, adamw, sgd, muon).");
     v.key("fp32_master", fp32_master, "The optimizer keeps fp32 parameters beside low-precision ones.");
     v.key("logit_copies", logit_copies,
           "fp32 copies of the logits that the loss holds beside its softmax. Default: 0 with model.fused_loss, else 1.",

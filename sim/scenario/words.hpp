@@ -82,6 +82,14 @@ constexpr WordList<GradientPrecision, 3> enum_words(GradientPrecision) {
            {"fp16", GradientPrecision::kFp16}}};
 }
 
+enum class StatePrecision : std::uint8_t { kFp32, kBf16, kFp16, kFp8 };
+constexpr WordList<StatePrecision, 4> enum_words(StatePrecision) {
+  return {{{"fp32", StatePrecision::kFp32},
+           {"bf16", StatePrecision::kBf16},
+           {"fp16", StatePrecision::kFp16},
+           {"fp8", StatePrecision::kFp8}}};
+}
+
 enum class ContextChoice : std::uint8_t { kRing, kPlainRing, kAllGather, kUlysses };
 constexpr WordList<ContextChoice, 4> enum_words(ContextChoice) {
   return {{{"ring", ContextChoice::kRing},

@@ -34,7 +34,7 @@ const std::map<std::string, std::string> kRefused{
 
 // What a scenario cannot say (yet): the import lists the keys all the same.
 bool beyond_scenarios(const std::string& refused) {
-  for (const char* part : {"not modelled in this version", "does not combine with pipeline stages", "exactly one of"})
+  for (const char* part : {"not modelled in this version", "takes apart", "exactly one of"})
     if (refused.find(part) != std::string::npos) return true;
   return false;
 }

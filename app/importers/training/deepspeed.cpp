@@ -54,6 +54,10 @@ void elements_dtype(const SourceKey& key, TrainingImport& out) {
   out.set(key, "memory.gradients", one_of_words(key, {{"fp32", "fp32"}, {"fp16", "fp16"}, {"bf16", "bf16"}, {"bfp16", "bf16"}}));
 }
 
+void reduce_dtype(const SourceKey& key, TrainingImport& out) {
+  out.set(key, "memory.reduce_gradients", one_of_words(key, {{"fp32", "fp32"}, {"fp16", "fp16"}, {"bf16", "bf16"}, {"bfp16", "bf16"}}));
+}
+
 constexpr std::array kHandlers{
     KeyHandler{"train_batch_size", [](const SourceKey& k, TrainingImport& o) { o.set_whole(k, "batch.global"); }},
     KeyHandler{"train_micro_batch_size_per_gpu", [](const SourceKey& k, TrainingImport& o) { o.set_whole(k, "batch.micro"); }},
@@ -83,7 +87,7 @@ constexpr std::array kHandlers{
     KeyHandler{"fp16.enabled", precision},
     KeyHandler{"bf16.enabled", precision},
     KeyHandler{"bfloat16.enabled", precision},
-    KeyHandler{"communication_data_type", elements_dtype},
+    KeyHandler{"communication_data_type", reduce_dtype},
     KeyHandler{"data_types.grad_accum_dtype", elements_dtype},
     KeyHandler{"optimizer.type", optimizer},
     KeyHandler{"tensor_parallel.autotp_size", [](const SourceKey& k, TrainingImport& o) { o.set_whole(k, "parallel.tp"); }},

@@ -107,6 +107,23 @@ void sharding(const SourceKey& key, TrainingImport& out) {
   out.set(key, "parallel.zero", one_of_words(key, {{"no_shard", "0"}, {"optim", "1"}, {"optim_grads", "2"}, {"optim_grads_params", "3"}}));
 }
 
+template <Path path>
+void format(const SourceKey& key, TrainingImport& out) {
+  out.set(key, path.value, one_of_words(key, {{"fp32", "fp32"}, {"bf16", "bf16"}, {"fp16", "fp16"}}));
+}
+void states(const SourceKey& key, TrainingImport& out) {
+  out.set(key, "memory.optimizer_states", one_of_words(key, {{"fp32", "fp32"}, {"bf16", "bf16"}, {"fp16", "fp16"}, {"fp8", "fp8"}}));
+}
+// Both moments have one format here: the wider one counts.
+void second_states(const SourceKey& key, TrainingImport& out) {
+  if (out.has("memory.optimizer_states") && out.settings.at("memory.optimizer_states").value == key.value) return out.understood(key, "memory.optimizer_states");
+  out.not_expressed(key, "both moments have the format of the first");
+}
+void main_parameters(const SourceKey& key, TrainingImport& out) {
+  if (key.value == "fp32") return out.understood(key, "memory.fp32_master");
+  out.not_expressed(key, "master parameters are fp32, or there are none (memory.fp32_master)");
+}
+
 void optimizer(const SourceKey& key, TrainingImport& out) {
   for (const char* known : {"adam", "sgd", "muon"})
     if (key.value == known) return out.set(key, "training.optimizer", known);
@@ -201,6 +218,15 @@ constexpr std::array kHandlers{
     KeyHandler{"fp8-format", noted},
     KeyHandler{"grad-reduce-in-bf16", means<"memory.gradients", "bf16">},
     KeyHandler{"accumulate-allreduce-grads-in-fp32", means<"memory.gradients", "fp32">},
+    KeyHandler{"use-precision-aware-optimizer", noted},
+    KeyHandler{"exp-avg-dtype", states},
+    KeyHandler{"exp-avg-sq-dtype", second_states},
+    KeyHandler{"main-grads-dtype", format<"memory.gradients">},
+    KeyHandler{"main-params-dtype", main_parameters},
+    KeyHandler{"megatron-fsdp-main-grads-dtype", format<"memory.gradients">},
+    KeyHandler{"megatron-fsdp-grad-comm-dtype", format<"memory.reduce_gradients">},
+    KeyHandler{"megatron-fsdp-main-params-dtype", main_parameters},
+    KeyHandler{"fp8-param-gather", means<"parallel.fp8_param_gather", "true">},
     KeyHandler{"optimizer", optimizer},
     KeyHandler{"cross-entropy-loss-fusion", means<"model.fused_loss", "true">},
     KeyHandler{"no-gradient-accumulation-fusion", means<"model.fused_accumulation", "false">},
@@ -242,16 +268,8 @@ constexpr std::array kRules{
     KeyRule{"distribute-checkpointed-activations", kNotExpressed, "checkpoints are whole on every GPU"},
     KeyRule{"distribute-saved-activations", kNotExpressed, "checkpoints are whole on every GPU"},
     KeyRule{"tp-comm-overlap*", kNotExpressed, "collectives of tensor parallelism are not overlapped with their products"},
-    KeyRule{"use-precision-aware-optimizer", kNotExpressed, "the optimizer's states are fp32"},
-    KeyRule{"main-grads-dtype", kNotExpressed, "memory.gradients says it: --set memory.gradients=bf16"},
-    KeyRule{"main-params-dtype", kNotExpressed, "the optimizer's states are fp32"},
-    KeyRule{"exp-avg*", kNotExpressed, "the optimizer's states are fp32"},
-    KeyRule{"fp8-param-gather", kNotExpressed, "parameters are gathered in the precision of training"},
     KeyRule{"fp8-*", kIgnored, "fp8 recipes differ in less than is modelled"},
     KeyRule{"outer-dp-sharding-strategy", kNotExpressed, "parallel.shard_group says how far shards spread"},
-    KeyRule{"megatron-fsdp-main-params-dtype", kNotExpressed, "main parameters are fp32"},
-    KeyRule{"megatron-fsdp-main-grads-dtype", kNotExpressed, "memory.gradients says it: --set memory.gradients=bf16"},
-    KeyRule{"megatron-fsdp-grad-comm-dtype", kNotExpressed, "memory.gradients says it: --set memory.gradients=bf16"},
     KeyRule{"megatron-fsdp-*", kNotExpressed, "buffers of Megatron-FSDP"},
     KeyRule{"fsdp-*", kNotExpressed, "buffers of Megatron-FSDP"},
     KeyRule{"use-nccl-ub", kNotExpressed, "user buffers of NCCL"},
@@ -429,6 +447,7 @@ void finish(const SourceFile& source, TrainingImport& out) {
   if (recompute_word != "full")
     for (const char* path : {"memory.recompute_method", "memory.recompute_layers"}) out.settings.erase(path);
   out.settings.try_emplace("parallel.zero", Setting{"0", "no distributed optimizer", false});
+  if (out.settings.at("training.precision").value != "fp8" || out.settings.at("parallel.zero").value == "0") out.settings.erase("parallel.fp8_param_gather");
   out.settings["parallel.overlap_grad_reduce"] = {has("overlap-grad-reduce") ? "true" : "false", "overlap-grad-reduce", false};
   if (out.settings.at("parallel.zero").value != "0")
     out.settings["parallel.overlap_param_gather"] = {has("overlap-param-gather") ? "true" : "false", "overlap-param-gather", false};

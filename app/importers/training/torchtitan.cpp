@@ -63,6 +63,11 @@ void selective(const SourceKey& key, TrainingImport& out) {
   out.understood(key, key.value == "op" ? "by operator, where the mode is selective" : "every n-th layer, where the mode is selective");
 }
 
+void fp8_gather(const SourceKey& key, TrainingImport& out) {
+  if (!flag(key)) return out.understood(key, "off");
+  out.set(key, "parallel.fp8_param_gather", "true");
+}
+
 void sequence(const SourceKey& key, TrainingImport& out) { out.set_whole(key, "model.sequence"); }
 void micro(const SourceKey& key, TrainingImport& out) { out.set_whole(key, "batch.micro"); }
 void tp(const SourceKey& key, TrainingImport& out) { out.set_whole(key, "parallel.tp"); }
@@ -85,6 +90,8 @@ constexpr std::array kHandlers{
                  if (k.value == "-1") return o.understood(k, "one local batch of every replica");
                  o.set_whole(k, "batch.global");
                }},
+    KeyHandler{"quantize.linear.float8.enable_fsdp_float8_all_gather", fp8_gather},
+    KeyHandler{"float8.enable_fsdp_float8_all_gather", fp8_gather},
     KeyHandler{"training.mixed_precision_param", [](const SourceKey& k, TrainingImport& o) { dtype(k, o, "training.precision"); }},
     KeyHandler{"training.mixed_precision_reduce", [](const SourceKey& k, TrainingImport& o) { dtype(k, o, "memory.gradients"); }},
     KeyHandler{"training.enable_cpu_offload", only_off},
@@ -126,9 +133,7 @@ constexpr std::array kRules{
     KeyRule{"training.compile", kNotExpressed, "compiled graphs: model.fused_kernels says how kernels are fused"},
     KeyRule{"training.*", kIgnored, "data, length of the run, checks"},
     KeyRule{"compile.*", kNotExpressed, "compiled graphs: model.fused_kernels says how kernels are fused"},
-    KeyRule{"quantize.linear.float8.enable_fsdp_float8_all_gather", kNotExpressed, "parameters are gathered in the precision of training"},
     KeyRule{"quantize.*", kIgnored, "seen together with the converters"},
-    KeyRule{"float8.enable_fsdp_float8_all_gather", kNotExpressed, "parameters are gathered in the precision of training"},
     KeyRule{"float8.*", kIgnored, "seen together with the converters"},
     KeyRule{"parallelism.context_parallel_rotate_method", kNotExpressed, "parallel.cp_style says it: ring or all-gather"},
     KeyRule{"parallelism.*", kNotExpressed, "the scenario has no word for it"},
@@ -193,6 +198,7 @@ void finish(const SourceFile& source, TrainingImport& out) {
   }
   if (!out.accumulation && out.has("batch.micro")) out.accumulation = 1;
   out.settings.try_emplace("training.precision", Setting{"bf16", "torchtitan's default", false});
+  if (out.settings.at("training.precision").value != "fp8" || out.settings.at("parallel.zero").value == "0") out.settings.erase("parallel.fp8_param_gather");
   // Sequence parallelism comes with tensor parallelism (parallelize_llama).
   if (out.whole("parallel.tp", 1) > 1) out.settings.try_emplace("parallel.sequence_parallel", Setting{"true", "torchtitan shards norms with tensor parallelism", false});
 }
