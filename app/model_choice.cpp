@@ -247,9 +247,28 @@ workload::ModelShape named_model(const scenario::Loaded& loaded) {
 
 }  // namespace
 
+namespace {
+
+void pick_images(const scenario::Loaded& loaded, workload::ModelShape& shape) {
+  const scenario::Model& model = loaded.scenario.model;
+  if (model.images == 0) return shape.vision.reset();
+  if (!shape.vision) {
+    throw UserError(loaded.where.error("model.images", "no vision encoder is known of this model", "a config.json of Qwen3-VL, Gemma 3 or Llama 4 (model.hf), or 0",
+                                       fmt::format("{}", model.images)));
+  }
+  shape.vision->images = model.images;
+  if (model.image_size) shape.vision->image_size = *model.image_size;
+  if (shape.vision->image_size == 0)
+    throw UserError(loaded.where.error("model.image_size", "the encoder takes images of any size", "pixels of an image's side", ""));
+  shape.note = fmt::format("{} images of {} tokens a sequence", shape.vision->images, shape.vision->tokens());
+}
+
+}  // namespace
+
 workload::ModelShape pick_model(const scenario::Loaded& loaded) {
   workload::ModelShape shape = named_model(loaded);
   shape.predicted_ahead = loaded.scenario.model.mtp_layers;
+  pick_images(loaded, shape);
   return shape;
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -175,6 +176,29 @@ void check_recompute(const workload::ModelShape& shape, const Strategy& s, Probl
     problems.add("memory.recompute", unfused ? "model.attention" : shape.experts ? "model.experts" : "", "recomputation by operator is of dense layers with fused attention",
                  "selective with memory.recompute_modules, or full", "operators");
   }
+}
+
+void check_vision(const workload::ModelShape& shape, const Strategy& s, Problems& problems) {
+  if (!shape.vision) return;
+  const workload::VisionTower& v = *shape.vision;
+  if (v.image_size % v.patch != 0 || v.patches() % v.merged != 0 || v.patches() == 0) {
+    problems.add("model.image_size", "", fmt::format("{} pixels do not make whole patches of {}, {} of them a token", v.image_size, v.patch, v.merged),
+                 fmt::format("a multiple of {}", v.pooled ? v.patch : v.patch * static_cast<std::int64_t>(std::llround(std::sqrt(static_cast<double>(v.merged))))),
+                 fmt::format("{}", v.image_size));
+    return;
+  }
+  if (v.images * v.tokens() > s.sequence) {
+    problems.add("model.images", "model.sequence", fmt::format("{} images of {} tokens are more than a sequence", v.images, v.tokens()),
+                 fmt::format("at most {} in {} tokens (model.sequence)", s.sequence / v.tokens(), s.sequence), fmt::format("{}", v.images));
+  }
+  if (v.heads % s.tp != 0 || v.ffn % s.tp != 0) {
+    problems.add("parallel.tp", "model.hf", fmt::format("{} does not divide the vision encoder's {} heads and width of {}", s.tp, v.heads, v.ffn),
+                 "a divisor of both", fmt::format("{}", s.tp));
+  }
+  if (s.cp > 1)
+    problems.add("model.images", "parallel.cp", "images over context-parallel ranks are not modelled", "parallel.cp 1, or 0 images", fmt::format("cp {}", s.cp));
+  if (s.adapters)
+    problems.add("model.images", "training.lora", "a vision encoder beside adapters is not modelled", "0 images, or no training.lora", fmt::format("{}", v.images));
 }
 
 void check_adapters(const workload::ModelShape& shape, const Strategy& s, Problems& problems) {
@@ -369,6 +393,7 @@ std::vector<StrategyError> check(const workload::ModelShape& shape, const Strate
   check_context(shape, strategy, problems);
   check_experts(shape, strategy, problems);
   check_adapters(shape, strategy, problems);
+  check_vision(shape, strategy, problems);
   check_recompute(shape, strategy, problems);
   check_pipeline(shape, strategy, problems);
   check_batch(strategy, problems);

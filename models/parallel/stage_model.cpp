@@ -98,6 +98,10 @@ ModelBlocks make_blocks(const workload::ModelShape& shape, const Strategy& strat
   blocks.embedding = make_embedding(shape, options);
   blocks.head = make_head(shape, options, one_table);
   blocks.boundary = boundary_activation(shape, options);
+  if (shape.vision) {
+    blocks.vision = make_vision(*shape.vision, options);
+    blocks.vision_layers = shape.vision->layers;
+  }
 
   for (std::int64_t i = 0; i < shape.predicted_ahead; ++i) {
     blocks.predictors.push_back(make_predictor(shape, options));
@@ -159,6 +163,14 @@ void add_predictors(const ModelBlocks& blocks, StageModel& model) {
   }
 }
 
+void add_vision(const ModelBlocks& blocks, StageModel& model) {
+  if (!blocks.vision) return;
+  model.blocks.push_back({&blocks.vision->patches, BlockRole::kLayer, {}});
+  for (std::int64_t i = 0; i < blocks.vision_layers; ++i) model.blocks.push_back({&blocks.vision->layer, BlockRole::kLayer, {}});
+  model.blocks.push_back({&blocks.vision->projector, BlockRole::kLayer, {}});
+  model.partial_gradients += blocks.vision->partial_gradients;
+}
+
 // Groups of layers that lie one after the other; all other blocks are alone.
 void group_layers(const Strategy& s, std::size_t first_layer, std::size_t layers, std::size_t first, StageModel& model) {
   for (std::size_t i = first; i < model.blocks.size(); ++i) model.blocks[i].group_first = model.blocks[i].group_last = i;
@@ -174,6 +186,7 @@ void add_chunk(const ModelBlocks& blocks, const Strategy& strategy, const LayerR
   const std::size_t first = model.blocks.size();
   const bool embeds = model.placement.first(place);
   const bool heads = model.placement.last(place);
+  if (embeds) add_vision(blocks, model);
   if (embeds) {
     model.blocks.push_back({&blocks.embedding, BlockRole::kEmbedding, {}});
     model.partial_gradients += blocks.partial_in_embedding;

@@ -20,6 +20,8 @@ struct ModelBlocks {
   std::vector<workload::Block> predictors;   // of further tokens, one after the other
   std::vector<std::size_t> block_of_layer;   // into `layers`
   std::vector<std::size_t> kept_block_of_layer;  // the same without recomputation, where only some layers have it
+  std::optional<workload::VisionBlocks> vision;
+  std::int64_t vision_layers = 0;
   Bytes boundary;                            // activation between stages, per tensor-parallel rank
   std::int64_t tied_elements = 0;            // of the table that two stages hold; 0: none
   // Gradients that every tensor-parallel rank holds in part and must sum: norms and row-parallel

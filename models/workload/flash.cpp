@@ -73,6 +73,10 @@ void attend(const LayerContext& c, StepList& steps, const std::string& name, con
 void alone(const LayerContext& c, StepList& steps, std::int64_t heads, std::int64_t kv_heads, bool backward) {
   const std::int64_t s = c.options.sequence;
   Part part{c.d.batch, heads, kv_heads, s, s, true, c.window, causal_pairs(s, c.window)};
+  if (c.shape.bidirectional) {
+    part.causal = false;
+    part.pairs = static_cast<double>(s) * static_cast<double>(s);
+  }
   if (c.window && c.shape.window_is_chunk && s % *c.window == 0) {  // short sequences side by side
     part.batch *= s / *c.window;
     part.queries = part.keys = *c.window;

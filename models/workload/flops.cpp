@@ -55,6 +55,7 @@ double score_pairs(const ModelShape& shape, std::int64_t sequence, bool causal) 
 Flops model_flops_per_sequence(const ModelShape& shape, std::int64_t sequence,
                                FlopsConvention convention, const std::optional<Adapters>& adapters) {
   const double s = wide(sequence);
+  const double images = shape.vision ? vision_flops(*shape.vision) : 0.0;
   // What `weights` that are frozen save a token, less what adapters add.
   const auto saved = [&](double weights) {
     return adapters ? 2 * weights - 6 * wide(count_adapters(shape, *adapters).active) : 0.0;
@@ -65,14 +66,14 @@ Flops model_flops_per_sequence(const ModelShape& shape, std::int64_t sequence,
     case FlopsConvention::kMegatron:
     case FlopsConvention::kLlama: {
       const double pairs = score_pairs(shape, sequence, convention == FlopsConvention::kLlama);
-      return Flops::from_si(3 * (2 * s * all_matrix_weights(shape) + 2 * width * pairs) - s * saved(all_matrix_weights(shape)));
+      return Flops::from_si(3 * (2 * s * all_matrix_weights(shape) + 2 * width * pairs) - s * saved(all_matrix_weights(shape)) + images);
     }
     case FlopsConvention::kPalm: {
       const ParameterCount count = count_parameters(shape);
       const double logits = wide(shape.vocab) * wide(shape.hidden);
-      const double n = wide(count.active - count.embedding - count.head) + logits;
+      const double n = wide(count.active - count.embedding - count.head - count.vision) + logits;
       const double blocks = wide(shape.layers + shape.predicted_ahead);
-      return Flops::from_si(s * (6 * n + 6 * blocks * width * s) - s * saved(n));
+      return Flops::from_si(s * (6 * n + 6 * blocks * width * s) - s * saved(n) + images);
     }
   }
   return {};

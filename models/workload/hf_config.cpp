@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/workload/hf_families.hpp"
+#include "models/workload/hf_vision.hpp"
 #include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
 
@@ -89,6 +90,7 @@ ModelShape read_hf_config(std::string_view text, const std::string& file) {
     diagnostics.throw_if_any();
   }
   read(config, shape);
+  shape.vision = read_vision(outer, shape);
   // The flag of a multimodal file may stand beside the text part.
   if (!config.has("tie_word_embeddings"))
     if (const auto tied = outer.flag("tie_word_embeddings")) shape.tied_embeddings = *tied;

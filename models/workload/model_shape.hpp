@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "models/workload/vision.hpp"
+
 namespace stepcast::workload {
 
 enum class NormKind : std::uint8_t { kLayerNorm, kRmsNorm };
@@ -72,6 +74,8 @@ struct ModelShape {
   std::optional<ExpertShape> experts;
   // Which layers have experts; empty with experts set: all of them.
   std::vector<bool> layer_has_experts;
+  bool bidirectional = false;        // every token sees every other (encoders)
+  std::optional<VisionTower> vision;  // of a multimodal model
   std::int64_t predicted_ahead = 0;  // multi-token prediction modules (DeepSeek-V3 section 2.2) behind the last layer
   std::string note;            // what the reader left out, e.g. "text part of a multimodal model"
 };
@@ -82,6 +86,7 @@ struct ParameterCount {
   std::int64_t layers = 0;     // all of them
   std::int64_t final_norm = 0;
   std::int64_t head = 0;       // 0 when tied
+  std::int64_t vision = 0;     // of the vision encoder and its projector
   std::int64_t predictors = 0; // of further tokens, without the tables they share
   std::int64_t total = 0;
   std::int64_t active = 0;     // of `total`, what one token meets: top_k experts of each layer

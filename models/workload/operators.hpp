@@ -172,6 +172,16 @@ Block make_head(const ModelShape& shape, const BlockOptions& options, bool share
 // each tensor-parallel rank, which projects its own tokens. (DeepSeek-V3, arXiv 2412.19437 section 2.2.)
 Block make_predictor(const ModelShape& shape, const BlockOptions& options);
 
+// The vision encoder, of a micro-batch's images: patch embedding, one layer, projector.
+struct VisionBlocks {
+  Block patches;
+  Block layer;
+  Block projector;
+  std::int64_t partial_gradients = 0;  // that tensor-parallel ranks hold in part, of all of it
+};
+// Requires: the tower has images, and t divides its heads and width.
+VisionBlocks make_vision(const VisionTower& tower, const BlockOptions& options);
+
 // Elements of a layer's adapters that every tensor-parallel rank holds and sees its own tokens of: on weights
 // into latents. Requires: adapters.
 std::int64_t whole_adapter_elements(const ModelShape& shape, const BlockOptions& options);

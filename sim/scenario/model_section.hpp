@@ -95,6 +95,8 @@ struct Model {
   double expert_skew = 0.0;
   std::int64_t expert_seed = 0;
   std::int64_t mtp_layers = 0;
+  std::int64_t images = 0;
+  std::optional<std::int64_t> image_size;
 
   template <class V>
   void visit(V& v) {
@@ -123,6 +125,9 @@ struct Model {
           "How unevenly tokens choose experts: the i-th most popular is chosen in proportion to i to the power of minus this; 0 is even.",
           between(0, 10).example("0.3"));
     v.key("expert_seed", expert_seed, "Seed of the order in which popular experts lie on the GPUs.", between(0, 1e9));
+    v.key("images", images,
+          "Images in each sequence, for the vision encoder that the config.json of hf brings along; 0 leaves the encoder out.", between(0, 1e6));
+    v.key("image_size", image_size, "Pixels of an image's side. Default: that of the config.json.", between(1, 1e5).example("448"));
     v.key("mtp_layers", mtp_layers, "Multi-token prediction modules behind the last layer (DeepSeek-V3).", between(0, 64));
   }
   friend bool operator==(const Model&, const Model&) = default;
