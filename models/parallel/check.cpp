@@ -179,7 +179,7 @@ void check_recompute(const workload::ModelShape& shape, const Strategy& s, Probl
 }
 
 void check_vision(const workload::ModelShape& shape, const Strategy& s, Problems& problems) {
-  if (!shape.vision) return;
+  if (!has_images(shape)) return;
   const workload::VisionTower& v = *shape.vision;
   if (v.image_size % v.patch != 0 || v.patches() % v.merged != 0 || v.patches() == 0) {
     problems.add("model.image_size", "", fmt::format("{} pixels do not make whole patches of {}, {} of them a token", v.image_size, v.patch, v.merged),

@@ -98,7 +98,7 @@ ModelBlocks make_blocks(const workload::ModelShape& shape, const Strategy& strat
   blocks.embedding = make_embedding(shape, options);
   blocks.head = make_head(shape, options, one_table);
   blocks.boundary = boundary_activation(shape, options);
-  if (shape.vision) {
+  if (has_images(shape)) {
     blocks.vision = make_vision(*shape.vision, options);
     blocks.vision_layers = shape.vision->layers;
   }

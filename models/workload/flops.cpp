@@ -55,7 +55,7 @@ double score_pairs(const ModelShape& shape, std::int64_t sequence, bool causal) 
 Flops model_flops_per_sequence(const ModelShape& shape, std::int64_t sequence,
                                FlopsConvention convention, const std::optional<Adapters>& adapters) {
   const double s = wide(sequence);
-  const double images = shape.vision ? vision_flops(*shape.vision) : 0.0;
+  const double images = has_images(shape) ? vision_flops(*shape.vision) : 0.0;
   // What `weights` that are frozen save a token, less what adapters add.
   const auto saved = [&](double weights) {
     return adapters ? 2 * weights - 6 * wide(count_adapters(shape, *adapters).active) : 0.0;

@@ -84,7 +84,7 @@ ParameterCount count_parameters(const ModelShape& shape) {
   // Two norms and a projection of both inputs, a layer like the last one, a norm before the shared head.
   for (std::int64_t i = 0; i < shape.predicted_ahead; ++i)
     count.predictors += 2 * h * h + 3 * norm_parameters(shape, h) + layer(shape.layers - 1);
-  if (shape.vision) count.vision = vision_parameters(*shape.vision);
+  if (has_images(shape)) count.vision = vision_parameters(*shape.vision);
   count.total = count.embedding + count.layers + count.final_norm + count.head + count.predictors + count.vision;
   count.active = count.total - idle;
   return count;

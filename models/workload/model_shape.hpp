@@ -113,6 +113,8 @@ constexpr std::int64_t value_dim_of(const ModelShape& shape) {
   return shape.latent ? shape.latent->value_dim : shape.head_dim;
 }
 bool has_experts(const ModelShape& shape, std::int64_t layer);
+// The vision encoder is there, and has something to see.
+inline bool has_images(const ModelShape& shape) { return shape.vision && shape.vision->images > 0; }
 // The window of one layer; empty where the layer sees everything before it.
 std::optional<std::int64_t> window_of(const ModelShape& shape, std::int64_t layer);
 

@@ -192,6 +192,21 @@ TEST_CASE("training import: recomputation by modules and by layers") {
   CHECK(every.memory.recompute_layers == 2);
 }
 
+TEST_CASE("training import: formats of gradients, moments and gathers") {
+  const std::string shape = "pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --micro-batch-size 1 "
+                            "--global-batch-size 8 --bf16 --use-distributed-optimizer ";
+  const scenario::Scenario s = load(import(kMegatron, shape + "--fp8-format hybrid --fp8-param-gather --use-precision-aware-optimizer --exp-avg-dtype bf16 "
+                                                              "--exp-avg-sq-dtype bf16 --main-grads-dtype bf16\n"));
+  CHECK(s.parallel.fp8_param_gather);
+  CHECK(s.memory.optimizer_states == scenario::StatePrecision::kBf16);
+  CHECK(s.memory.gradients == scenario::GradientPrecision::kBf16);
+  CHECK_FALSE(load(import(kMegatron, shape + "--fp8-param-gather\n")).parallel.fp8_param_gather);  // no product in fp8
+  const TrainingImport deepspeed = import(kDeepSpeed, R"({"train_batch_size": 64, "bf16": {"enabled": true}, "communication_data_type": "fp32",
+      "data_types": {"grad_accum_dtype": "bf16"}})", {"model.preset=llama3-8b", "model.sequence=4096", "cluster.nodes=1"});
+  CHECK(value(deepspeed, "memory.gradients") == "bf16");
+  CHECK(value(deepspeed, "memory.reduce_gradients") == "fp32");
+}
+
 TEST_CASE("training import: --set comes before what the file says") {
   const TrainingImport read = import(kDeepSpeed, R"({"train_batch_size": 64, "bf16": {"enabled": true}})",
                                      {"batch.global=128", "cluster.node=dgx-a100", "cluster.nodes=2", "model.preset=llama3-70b", "parallel.tp=8"});
