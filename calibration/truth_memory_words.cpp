@@ -23,15 +23,23 @@ constexpr std::array kHabits{
     Habits{"", 0, "megatron", true, false},
 };
 
+int logit_copies(const MemoryRow& row, const Habits& habits) {
+  const auto has = [](std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; };
+  if (row.fused_loss) return 1;
+  if (habits.engine == "deepspeed" && row.gpu.starts_with("V100")) return 0;  // before the clone
+  if (!row.framework.starts_with("torchtitan")) return habits.logit_copies;
+  if (has(row.framework, "compile") && has(row.source, "_2025")) return 0;
+  return row.tensor_parallel ? 2 : 1;
+}
+
 }  // namespace
 
 MemoryWords memory_words(const MemoryRow& row) {
   const Habits& habits =
       *std::find_if(kHabits.begin(), kHabits.end(), [&](const Habits& h) { return row.framework.starts_with(h.prefix); });
   const bool deepspeed = habits.engine == "deepspeed";
-  const bool before_clone = deepspeed && row.gpu.starts_with("V100");
   MemoryWords words;
-  words.memory = fmt::format(", logit_copies: {}", before_clone ? 0 : row.fused_loss ? 1 : habits.logit_copies);
+  words.memory = fmt::format(", logit_copies: {}", logit_copies(row, habits));
   if (!row.library_workspace.empty()) words.memory += fmt::format(", library_workspace: {}", row.library_workspace);
   if (!habits.lazy_kernels) words.memory += ", context: 1343 MiB";
   if (row.notes.find("8-bit Adam") != std::string_view::npos) words.training = ", optimizer: adam-8bit";

@@ -3,7 +3,9 @@
 // Model    logit copies  Megatron's loss turns one fp32 copy of the logits into the softmax in place
 //                        (mpu/cross_entropy.py); Megatron-DeepSpeed clones it first (bigscience-workshop/Megatron-DeepSpeed
 //                        pull request 155, October 2021, after its runs on V100); Megatron-Core's fused loss, compiled, does
-//                        not work in place; torchtitan casts to fp32, then takes PyTorch's log-softmax
+//                        not work in place; torchtitan casts to fp32, then takes PyTorch's log-softmax, over
+//                        tensor-parallel ranks with one copy more (loss_parallel); since 2025 compiled with the model, without
+//                        copies (components/loss.py)
 //          allocator     torchtitan's run_train.sh sets PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
 //          training loop DeepSpeed's: outputs kept, gradients copied into buckets of 5e8 elements (its default
 //                        reduce_bucket_size) and cast for the update
@@ -30,8 +32,10 @@ struct MemoryRow {
   std::string_view framework;
   std::string_view gpu;
   std::string_view notes;
+  std::string_view source;             // path of the page, which names year and month
   bool fp32_gradients = true;
   bool pipeline = false;
+  bool tensor_parallel = false;
   bool fused_loss = false;             // of Megatron-Core
   std::string_view library_workspace;  // where it is known to differ from the GPU's default; else empty
 };

@@ -257,6 +257,11 @@ class RowTranslator {
     const bool cut = pp > 1 && global > 0 && global % (dp * pp) == 0 && row_.text("framework").starts_with("torchtitan");
     const std::int64_t micro = cut ? global / (dp * pp) : 1;
     out_.assumed.push_back(fmt::format("micro-batch of {}", micro));
+    if (!cut && out_.memory.stated()) {
+      out_.memory = {};  // of a micro-batch that we do not know
+      out_.assumed.emplace_back("memory not compared");
+      if (!out_.step_s) out_.refusal = "no micro_batch stated, which memory depends on";
+    }
     return micro;
   }
 
@@ -267,6 +272,7 @@ class RowTranslator {
     const std::int64_t dp = row_.integer("dp").value_or(std::max<std::int64_t>(1, gpus_ / model_ranks()));
     const std::int64_t zero = row_.integer("zero").value_or(0);
     const std::int64_t micro = micro_batch(dp, pp);
+    if (!out_.refusal.empty()) return false;
     const std::string precision = row_.text("precision");
     const std::optional<std::string> word = precision_of(precision);
     if (!word) {
@@ -279,9 +285,10 @@ class RowTranslator {
     const bool bf16_states = precision.find("bf16 master/optimizer states") != std::string::npos;
     const bool fp32_gradients = !bf16_states && ((framework.gradients_fp32 && !pure) || precision.find("fp32 grad") != std::string::npos);
     const std::string low = *word == "fp16" ? "fp16" : "bf16";
-    const std::string name = row_.text("framework"), gpu = row_.text("gpu"), notes = row_.text("notes");
-    memory_words_ = memory_words({.framework = name, .gpu = gpu, .notes = notes, .fp32_gradients = fp32_gradients,
-                                  .pipeline = pp > 1, .fused_loss = test_ && test_->fused_loss,
+    const std::string name = row_.text("framework"), gpu = row_.text("gpu"), notes = row_.text("notes"), source = row_.text("source_loc");
+    memory_words_ = memory_words({.framework = name, .gpu = gpu, .notes = notes, .source = source, .fp32_gradients = fp32_gradients,
+                                  .pipeline = pp > 1, .tensor_parallel = tp > 1,
+                                  .fused_loss = test_ && test_->fused_loss,
                                   .library_workspace = test_ ? std::string_view{test_->library_workspace} : std::string_view{}});
     rest_ = fmt::format(
         "parallel: {{tp: {}, pp: {}, dp: {}, zero: {}, overlap_grad_reduce: {}{}{}{}}}\n"

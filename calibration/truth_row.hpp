@@ -5,6 +5,7 @@
 // express is refused with the reason.
 // Columns  those of the truth tables (row_id, gpu, n_gpus, layers, ..., step_s); a table may leave out
 //          any column but those in kRequiredColumns; other columns are ignored
+//          Memory of a row that does not state its micro-batch is not compared
 //          A row with a memory figure but no step time may leave out the number of GPUs and the global batch: neither
 //          is what its memory depends on most
 // Ignores  the printed phases, framework versions beyond the habits in kFrameworks (truth_row.cpp)

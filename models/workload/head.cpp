@@ -4,8 +4,9 @@
 //   forward   2 B 16-bit logit + 4 B fp32 copy, which is turned into the softmax in place
 //   kept      4 B, the softmax                       (Korthikanti et al. section 4.3: 4 s b v / t)
 //   backward  4 B softmax, turned into the gradient in place, + 2 B gradient in 16 bit
-// Each further fp32 copy (logit_copies): another 4 B in each pass, and a gradient of 4 B before the 16-bit one (PyTorch's
-// log-softmax: fp32 logits and their log-softmax forward; that, its gradient and the logits' gradient backward).
+// Each further fp32 copy (logit_copies): another 4 B in each pass, and 4 B of a gradient in fp32 before the 16-bit one. One: PyTorch's
+// log-softmax (fp32 logits and their log-softmax forward; that, its gradient and the logits' gradient backward). Two: its
+// tensor-parallel form (torch/distributed/tensor/parallel/loss.py: shifted logits and their exponentials besides).
 // The weight's gradient is a tensor of the compute dtype until it is added to its sum; with fused accumulation one of
 // that size stands for it (Megatron-LM layers.py LinearWithGradAccumulationAndAsyncCommunication).
 #include <algorithm>
@@ -97,6 +98,7 @@ Block make_head(const ModelShape& shape, const BlockOptions& options, bool share
   const std::int64_t logits = c.logits() * d.bytes;
   const std::int64_t softmax = c.logits() * kFp32Bytes;
   const std::int64_t copies = options.logit_copies * softmax;
+  const std::int64_t gradients = options.logit_copies > 0 ? copies + softmax : 0;
   const std::int64_t weight = d.vocab * d.hidden * d.bytes;  // its gradient, or what stands for it
 
   Block block;
@@ -108,7 +110,7 @@ Block make_head(const ModelShape& shape, const BlockOptions& options, bool share
                  {"head.softmax", Bytes{softmax}}};
   block.forward_workspace = Bytes{gathered + logits + copies};
   // The loss's gradient beside the softmax, or the gradients of copies; then, the softmax gone, the weight's gradient as well.
-  block.backward_workspace = Bytes{gathered + full + std::max({logits + copies, 2 * copies, logits + weight - softmax})};
+  block.backward_workspace = Bytes{gathered + full + std::max({logits + copies, gradients, logits + weight - softmax})};
 
   block.weight_inputs = Bytes{n};
   block.weight_gradients = Bytes{c.logits() * d.bytes};

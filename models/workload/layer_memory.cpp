@@ -307,7 +307,7 @@ void fill_layer_memory(const LayerContext& c, Block& block) {
       const std::vector<SavedTensor> all = saved_tensors(c, true);
       block.saved = operators_kept(c, all);
       // Values, and half of what enters a gated activation, are kept before they are joined.
-      const std::int64_t joined = c.d.gemm_dtype != plan::Dtype::kFp8 ? c.d.rows * (c.d.v_width + c.d.ffn) * c.d.bytes : 0;
+      const std::int64_t joined = c.d.rows * (c.d.v_width + c.d.ffn) * c.d.bytes;
       for (const SavedTensor& tensor : all)
         if (tensor.name != "attention.output" && tensor.name != "attention.statistics") block.recompute_peak += tensor.size;
       block.recompute_peak -= Bytes{joined};
