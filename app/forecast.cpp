@@ -48,6 +48,18 @@ std::int64_t communicators_of(const plan::Plan& plan) {
   return count;
 }
 
+// Of the smallest GPU.
+Bytes memory_of_all(const Setup& setup) {
+  Bytes least = setup.hardware.gpu.device_memory().value;
+  for (const OtherGpus& other : setup.other_gpus) least = std::min(least, other.gpu.device_memory().value);
+  return least;
+}
+
+gpu::GpuModel model_of(const Setup& setup, const topology::Gpu& gpu, const calibration::ChosenProfile& profile) {
+  return gpu::GpuModel{calibration::with_attention(calibration::make_parameters(gpu, profile.profile), gpu,
+                                                   attention_generation(setup.scenario.model.attention))};
+}
+
 run::Machine machine_of(const Setup& setup, const topology::Fabric& fabric, const topology::Router& router,
                         const gpu::GpuModel& model) {
   const scenario::Communication& communication = setup.scenario.communication;
@@ -59,7 +71,7 @@ run::Machine machine_of(const Setup& setup, const topology::Fabric& fabric, cons
           .forced = forced_choices(communication),
           .communicator_bytes = collective::communicator_memory(collectives.channels) * communicators_of(setup.plan),
           .library_workspace = setup.scenario.memory.library_workspace.value_or(model.parameters().gemm_workspace * kLibraryHandles),
-          .device_memory = setup.hardware.gpu.device_memory().value,
+          .device_memory = memory_of_all(setup),
           .expandable_segments = setup.scenario.memory.expandable_segments,
           .context = setup.scenario.memory.context.value_or(model.parameters().context),
           .communication_launch = model.parameters().host_collective,
@@ -113,6 +125,10 @@ std::vector<std::string> notes_of(const Setup& setup, const topology::Fabric& fa
   std::vector<std::string> notes = fabric.notes;
   for (std::string& note : routing_notes(setup.scenario.cluster, fabric)) notes.push_back(std::move(note));
   if (!setup.shape.note.empty()) notes.push_back(setup.shape.note);
+  for (std::size_t i = 0; i < setup.other_gpus.size(); ++i) {
+    notes.push_back(fmt::format("nodes {} have {}; links and hosts as {}; memory is the smallest GPU's, peak FLOP/s the mean", setup.scenario.cluster.other_gpus[i].nodes,
+                                setup.other_gpus[i].gpu.title, setup.hardware.node.name));
+  }
   if (!setup.profile.own) {
     notes.push_back(fmt::format("no profile of {}: {} stands in for its architecture", setup.hardware.gpu.name,
                                 setup.profile.profile.name));
@@ -132,10 +148,11 @@ Forecast forecast(const Setup& setup, const ForecastOptions& options) {
   const auto started = std::chrono::steady_clock::now();
   const topology::Fabric& fabric = setup.fabric;
   const topology::Router router{fabric};
-  const gpu::GpuModel model{calibration::with_attention(
-      calibration::make_parameters(setup.hardware.gpu, setup.profile.profile), setup.hardware.gpu,
-      attention_generation(setup.scenario.model.attention))};
-  const run::Machine machine = machine_of(setup, fabric, router, model);
+  const gpu::GpuModel model = model_of(setup, setup.hardware.gpu, setup.profile);
+  std::vector<gpu::GpuModel> others;
+  for (const OtherGpus& other : setup.other_gpus) others.push_back(model_of(setup, other.gpu, other.profile));
+  run::Machine machine = machine_of(setup, fabric, router, model);
+  for (std::size_t i = 0; i < others.size(); ++i) machine.other_gpus.push_back({setup.other_gpus[i].nodes, &others[i]});
   Forecast f;
   f.scenario = setup.scenario;
   f.plan = setup.plan;
@@ -154,7 +171,7 @@ Forecast forecast(const Setup& setup, const ForecastOptions& options) {
   f.transport = transports_text(setup, fabric);
   f.gpus = setup.plan.world_size();
   f.peak = setup.peak;
-  f.device_memory = setup.hardware.gpu.device_memory().value;
+  f.device_memory = memory_of_all(setup);
   f.evidence = count_evidence(setup.hardware, setup.profile, plan::name_of(setup.matrix_dtype),
                               setup.scenario.cluster.nodes > 1);
   f.notes = notes_of(setup, fabric);

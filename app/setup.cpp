@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "app/model_choice.hpp"
+#include "app/placed.hpp"
 #include "app/routing_choice.hpp"
 #include "app/transport_choice.hpp"
 #include "models/parallel/planner.hpp"
@@ -14,6 +15,8 @@
 #include "sim/base/text.hpp"
 #include "sim/plan/check.hpp"
 #include "sim/scenario/check.hpp"
+#include "topologies/catalogue.hpp"
+#include "topologies/side_networks.hpp"
 
 namespace stepcast::app {
 namespace {
@@ -43,6 +46,40 @@ FlopRate peak_of(const scenario::Loaded& loaded, const topology::Gpu& gpu, plan:
                                      plan::name_of(dtype)));
 }
 
+std::vector<OtherGpus> pick_other_gpus(const HardwareShelf& shelf, const scenario::Loaded& loaded) {
+  const scenario::Cluster& cluster = loaded.scenario.cluster;
+  std::vector<OtherGpus> others;
+  std::vector<bool> taken(static_cast<std::size_t>(cluster.nodes), false);
+  for (std::size_t i = 0; i < cluster.other_gpus.size(); ++i) {
+    const std::string path = fmt::format("cluster.other_gpus[{}]", i);
+    OtherGpus other;
+    placed(loaded.where, [&] {
+      other.nodes = topology::read_node_list(path + ".nodes", cluster.other_gpus[i].nodes, static_cast<std::uint32_t>(cluster.nodes));
+      other.gpu = topology::find_gpu(shelf.catalogue, cluster.other_gpus[i].gpu, path + ".gpu");
+      return 0;
+    });
+    for (const std::uint32_t node : other.nodes) {
+      if (taken[node]) throw UserError(loaded.where.error(path + ".nodes", fmt::format("node {} has other GPUs already", node), "each node once", cluster.other_gpus[i].nodes));
+      taken[node] = true;
+    }
+    other.profile = calibration::choose_profile(shelf.profiles, other.gpu);
+    others.push_back(std::move(other));
+  }
+  return others;
+}
+
+// The mean of all GPUs.
+FlopRate mean_peak(const scenario::Loaded& loaded, const Setup& setup) {
+  const auto nodes = static_cast<double>(loaded.scenario.cluster.nodes);
+  double sum = 0.0;
+  double first = nodes;
+  for (const OtherGpus& other : setup.other_gpus) {
+    sum += static_cast<double>(other.nodes.size()) * peak_of(loaded, other.gpu, setup.matrix_dtype).si();
+    first -= static_cast<double>(other.nodes.size());
+  }
+  return FlopRate::from_si((sum + first * peak_of(loaded, setup.hardware.gpu, setup.matrix_dtype).si()) / nodes);
+}
+
 // A plan of ours that is not sound is a bug, not the user's mistake.
 void check_plan(const plan::Plan& plan) {
   const std::vector<plan::PlanError> errors = plan::check(plan);
@@ -65,7 +102,8 @@ Setup prepare(const HardwareShelf& shelf, const scenario::Loaded& loaded) {
   setup.transports = pick_transports(shelf, loaded, setup.hardware);
   setup.where = loaded.where;
   setup.matrix_dtype = matrix_dtype(loaded.scenario.training);
-  setup.peak = peak_of(loaded, setup.hardware.gpu, setup.matrix_dtype);
+  setup.other_gpus = pick_other_gpus(shelf, loaded);
+  setup.peak = setup.other_gpus.empty() ? peak_of(loaded, setup.hardware.gpu, setup.matrix_dtype) : mean_peak(loaded, setup);
   const parallel::Strategy strategy = pick_strategy(loaded, setup.shape);
   setup.plan = parallel::make_plan(setup.shape, strategy);
   setup.plan.name = loaded.scenario.name;

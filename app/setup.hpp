@@ -16,6 +16,13 @@
 
 namespace stepcast::app {
 
+// Of cluster.other_gpus.
+struct OtherGpus {
+  std::vector<std::uint32_t> nodes;
+  topology::Gpu gpu;
+  calibration::ChosenProfile profile;
+};
+
 struct Setup {
   scenario::Scenario scenario;
   workload::ModelShape shape;
@@ -25,6 +32,7 @@ struct Setup {
   network::TransportCosts transports;
   scenario::Positions where;                      // of the scenario's keys
   calibration::ChosenProfile profile;
+  std::vector<OtherGpus> other_gpus;
   collective::Parameters collectives;
   std::vector<collective::NetworkParameters> side_networks;  // of cluster.networks
   plan::Plan plan;

@@ -10,9 +10,8 @@
 #include "topologies/refusal.hpp"
 
 namespace stepcast::topology {
-namespace {
 
-std::vector<std::uint32_t> read_nodes(const std::string& path, const std::string& text, std::uint32_t nodes) {
+std::vector<std::uint32_t> read_node_list(const std::string& path, const std::string& text, std::uint32_t nodes) {
   const std::string expected = fmt::format("nodes from 0 to {}, such as 0-3,6", nodes - 1);
   const NameList list = expand_names("[" + text + "]");
   if (list.error) refuse(path, "not a list of nodes", expected, text);
@@ -26,7 +25,14 @@ std::vector<std::uint32_t> read_nodes(const std::string& path, const std::string
   std::sort(read.begin(), read.end());
   if (const auto twice = std::adjacent_find(read.begin(), read.end()); twice != read.end())
     refuse(path, fmt::format("node {} twice", *twice), "each node once", text);
-  if (read.size() < 2) refuse(path, "fewer than two nodes", expected, text);
+  return read;
+}
+
+namespace {
+
+std::vector<std::uint32_t> read_nodes(const std::string& path, const std::string& text, std::uint32_t nodes) {
+  std::vector<std::uint32_t> read = read_node_list(path, text, nodes);
+  if (read.size() < 2) refuse(path, "fewer than two nodes", fmt::format("nodes from 0 to {}, such as 0-3,6", nodes - 1), text);
   return read;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sim/scenario/cluster_section.hpp"
@@ -15,6 +16,9 @@ namespace stepcast::topology {
 
 // The cluster's own network, which joins all nodes, and those beside it. Throws UserError at cluster.networks[i].
 std::vector<NetworkPart> name_networks(std::span<const scenario::SideNetwork> networks, std::uint32_t nodes);
+
+// "0-3,6": in order, each once. Throws UserError at `path`.
+std::vector<std::uint32_t> read_node_list(const std::string& path, const std::string& text, std::uint32_t nodes);
 
 // For traffic of an axis (none: of no axis in particular), the networks that may take it, the preferred one first: those that
 // carry it, then those of some nodes, then the cluster's own. Where the two ends are both on the first of these, it is taken.

@@ -11,7 +11,7 @@ class Compiler {
   Compiler(const plan::Plan& plan, const Machine& machine, std::vector<CollectiveSite>& sites)
       : plan_{plan}, machine_{machine}, sites_{sites} {}
 
-  CompiledProgram run(const plan::Program& program, std::int32_t stage) {
+  CompiledProgram run(const plan::Program& program, std::int32_t stage, const gpu::GpuModel& gpu) {
     CompiledProgram out;
     out.event_count = program.event_count;
     for (const plan::Stream& stream : program.streams) {
@@ -19,8 +19,7 @@ class Compiler {
     }
     kernel_times_.clear();
     for (const plan::Kernel& kernel : program.kernels) {
-      kernel_times_.push_back({machine_.gpu.time(kernel) + machine_.gpu.kernel_gap() * kernel.launches,
-                               machine_.gpu.launch_cost(kernel)});
+      kernel_times_.push_back({gpu.time(kernel) + gpu.kernel_gap() * kernel.launches, gpu.launch_cost(kernel)});
     }
     ordinal_.assign(plan_.groups.size(), 0);
     rank_ = first_rank(stage);
@@ -114,13 +113,15 @@ class Compiler {
 
 CompiledPlan compile(const plan::Plan& plan, const Machine& machine) {
   CompiledPlan out;
-  out.programs.resize(plan.programs.size());
-  std::vector<bool> done(plan.programs.size(), false);
+  out.per_kind = plan.programs.size();
+  out.programs.resize(out.per_kind * machine.gpu_kinds());
+  std::vector<bool> done(out.per_kind, false);
   Compiler compiler{plan, machine, out.sites};
   for (std::size_t stage = 0; stage < plan.program_of_stage.size(); ++stage) {
     const std::size_t id = plan.program_of_stage[stage].index();
     if (done[id]) continue;
-    out.programs[id] = compiler.run(plan.programs[id], static_cast<std::int32_t>(stage));
+    for (std::size_t kind = 0; kind < machine.gpu_kinds(); ++kind)
+      out.programs[kind * out.per_kind + id] = compiler.run(plan.programs[id], static_cast<std::int32_t>(stage), machine.gpu_of_kind(kind));
     done[id] = true;
   }
   return out;

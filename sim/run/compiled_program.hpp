@@ -65,7 +65,9 @@ struct CollectiveSite {
 };
 
 struct CompiledPlan {
-  std::vector<CompiledProgram> programs;
+  std::vector<CompiledProgram> programs;  // all for the first kind of GPU, then all for the next
+  std::size_t per_kind = 0;               // programs of the plan
+  [[nodiscard]] const CompiledProgram& on(std::size_t program, std::size_t gpu_kind) const { return programs[gpu_kind * per_kind + program]; }
   std::vector<CollectiveSite> sites;
 };
 

@@ -69,7 +69,7 @@ Interpreter::Interpreter(const plan::Plan& plan, const Machine& machine, const C
 void Interpreter::add_worker(RankId rank) {
   const plan::PerAxis coordinates = plan_.coordinates(rank);
   const std::size_t program = plan_.program_of_stage[static_cast<std::size_t>(coordinates[plan::Axis::kPipeline])].index();
-  const CompiledProgram& compiled = compiled_.programs[program];
+  const CompiledProgram& compiled = compiled_.on(program, machine_.gpu_kind(rank.value()));
   const auto id = static_cast<std::uint32_t>(workers_.size());
   workers_.push_back({.rank = rank,
                       .first_stream = static_cast<std::uint32_t>(streams_.size()),

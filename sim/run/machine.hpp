@@ -2,6 +2,8 @@
 // constants. References only; everything named here outlives the simulation.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -15,10 +17,16 @@
 
 namespace stepcast::run {
 
+// GPUs of another kind in some nodes.
+struct OtherGpus {
+  std::vector<std::uint32_t> nodes;  // in order
+  const gpu::GpuModel* gpu = nullptr;
+};
+
 struct Machine {
   const topology::Fabric& fabric;
   const topology::Router& router;
-  const gpu::GpuModel& gpu;             // every worker's
+  const gpu::GpuModel& gpu;             // every worker's but those of other_gpus
   collective::Parameters collectives;   // between hosts: of the cluster's own network
   collective::Forced forced;            // algorithm and protocol that the user chose
   Bytes communicator_bytes;             // NCCL buffers on each GPU
@@ -31,6 +39,19 @@ struct Machine {
   PathRules paths;                      // how flows get their links, and what fails when
   network::TransportCosts transports{};  // what messages and sockets cost
   std::vector<collective::NetworkParameters> side_networks{};  // of Fabric::networks after the first
+
+  std::vector<OtherGpus> other_gpus{};
+
+  // Of a worker's GPU: 0 is `gpu`, i is other_gpus[i - 1].
+  [[nodiscard]] std::size_t gpu_kinds() const { return 1 + other_gpus.size(); }
+  [[nodiscard]] const gpu::GpuModel& gpu_of_kind(std::size_t kind) const { return kind == 0 ? gpu : *other_gpus[kind - 1].gpu; }
+  [[nodiscard]] std::size_t gpu_kind(std::uint32_t worker) const {
+    for (std::size_t i = 0; i < other_gpus.size(); ++i) {
+      const std::vector<std::uint32_t>& nodes = other_gpus[i].nodes;
+      if (std::binary_search(nodes.begin(), nodes.end(), worker / fabric.gpus_per_node)) return i + 1;
+    }
+    return 0;
+  }
 
   [[nodiscard]] collective::Parameters collectives_on(std::uint32_t network) const {
     collective::Parameters parameters = collectives;

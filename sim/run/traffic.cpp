@@ -60,7 +60,7 @@ class Folder {
   Folder(const plan::Plan& plan, const Machine& machine, const CompiledPlan& compiled, const GroupTable& groups,
          CallTable& calls, LinkPaths& paths)
       : plan_{plan}, compiled_{compiled}, groups_{groups}, calls_{calls}, paths_{paths},
-        counts_sources_{counts_sources(machine)}, fabric_{machine.fabric}, builder_{machine.router, paths} {}
+        machine_{machine}, counts_sources_{counts_sources(machine)}, fabric_{machine.fabric}, builder_{machine.router, paths} {}
 
   FoldAttempt run() {
     collect_collectives();
@@ -69,11 +69,24 @@ class Folder {
     name_links();
     if (network::follows_load(paths_.rules().policy)) return {std::nullopt, "paths follow the load"};
     if (paths_.rules().changes_later()) return {std::nullopt, "links change during the step"};
+    if (mixes_gpus()) return {std::nullopt, "GPUs of several kinds do the same work"};
     if (const std::optional<std::string> difference = find_difference()) return {std::nullopt, *difference};
     return {make_links(), {}};
   }
 
  private:
+  // Workers of one stage on GPUs of two kinds.
+  bool mixes_gpus() const {
+    if (machine_.gpu_kinds() == 1) return false;
+    std::vector<std::optional<std::size_t>> of_stage(plan_.program_of_stage.size());
+    for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(plan_.world_size()); ++rank) {
+      auto& kind = of_stage[static_cast<std::size_t>(plan_.coordinates(RankId{rank})[plan::Axis::kPipeline])];
+      if (!kind) kind = machine_.gpu_kind(rank);
+      if (*kind != machine_.gpu_kind(rank)) return true;
+    }
+    return false;
+  }
+
   void add_member(const FlowClass& flow_class, std::uint64_t calls, std::span<const collective::Edge> edges, TrafficOwner owner,
                   double at_once = 1.0) {
     const auto [it, is_new] = class_index_.try_emplace(flow_class, static_cast<std::uint32_t>(classes_.size()));
@@ -228,6 +241,7 @@ class Folder {
   const GroupTable& groups_;
   CallTable& calls_;
   LinkPaths& paths_;
+  const Machine& machine_;
   bool counts_sources_;
   const topology::Fabric& fabric_;
   UseBuilder builder_;

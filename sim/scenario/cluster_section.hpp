@@ -87,11 +87,25 @@ struct SideNetwork {
   friend bool operator==(const SideNetwork&, const SideNetwork&) = default;
 };
 
+// GPUs of another kind in some nodes.
+struct OtherGpus {
+  std::string nodes;
+  std::string gpu;
+
+  template <class V>
+  void visit(V& v) {
+    v.key("nodes", nodes, "Nodes that have them, such as 4-7 or 0-3,8.", required().not_empty().example("4-7"));
+    v.key("gpu", gpu, "The GPU: a name of the catalogue.", required().not_empty().example("a100-sxm-80"));
+  }
+  friend bool operator==(const OtherGpus&, const OtherGpus&) = default;
+};
+
 struct Cluster {
   std::int64_t nodes = 1;
   std::string node;
   std::optional<std::int64_t> gpus_per_node;
   std::optional<std::string> gpu;
+  std::vector<OtherGpus> other_gpus;
   std::optional<std::int64_t> nvlink_domain;
   std::optional<Fabric> fabric;  // required when nodes > 1, unless NVLink joins them all
   std::vector<SideNetwork> networks;
@@ -105,6 +119,9 @@ struct Cluster {
           between(1, 1024).example("8"));
     v.key("gpu", gpu, "Put another GPU of the catalogue in the node. Default: the node's own.",
           not_empty().example("h200-sxm"));
+    v.key("other_gpus", other_gpus,
+          "GPUs of another kind in some of the nodes; links, cards and hosts stay those of the kind of node. Replicas' batches stay equal; "
+          "slower GPUs may hold fewer layers (parallel.layers_per_stage).", example("[{nodes: 4-7, gpu: a100-sxm-80}]"));
     v.key("nvlink_domain", nvlink_domain,
           "Nodes that share one NVLink fabric: 18 in an NVL72 rack, 9 for an NVL36, 1 for none beyond the node. Default: the kind of node's own.",
           between(1, 1024).example("18"));
