@@ -3,6 +3,7 @@
 #include "sim/base/text.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/diagnostic.hpp"
 
@@ -42,15 +43,24 @@ gpu::HardwareParameters hardware(const topology::Gpu& gpu) {
   return h;
 }
 
+// At the limit P ~ V^2 f, and V rises with f: f ~ P^(1/3), never beyond the boost clock.
+double sustained_fraction(const topology::Gpu& gpu, const ClockProfile& clock) {
+  const double measured = clock.sustained_fraction.value;
+  if (!clock.power_per_sm) return measured;
+  const double own = gpu.power_limit.value.si() / static_cast<double>(gpu.sm_count.value);
+  return std::min(1.0, measured * std::cbrt(own / clock.power_per_sm->value.si()));
+}
+
 }  // namespace
 
 gpu::GpuParameters with_attention(gpu::GpuParameters parameters, const topology::Gpu& gpu, AttentionGeneration generation) {
   if (generation == AttentionGeneration::kNewest) return parameters;
-  // Flash-3 reaches 75 % of an H100's peak, flash-2 35 % (Shah et al. 2024, arXiv 2407.08608, section 1); on
-  // Ampere and before flash-2 is the newest there is. Flash-2 is "around 2x" flash-1 (Dao 2023, arXiv
-  // 2307.08691, abstract).
+  // On an H100, head dimension 128, 16k: flash-2 370 and 335 (causal) TFLOP/s forward, flash-3 648 and 616 (Shah et al. 2024,
+  // arXiv 2407.08608, figure 5); the abstract's 35 and 75 % of the peak are flash-2's usual and flash-3's best at 256. On
+  // Ampere and before flash-2 is the newest there is. Flash-2 is "around 2x" flash-1 (Dao 2023, arXiv 2307.08691, abstract).
+  constexpr double kFlash2OfFlash3 = (370.0 / 648.0 + 335.0 / 616.0) / 2.0;
   const bool has_flash3 = parse_number(gpu.architecture).value_or(0.0) >= 9.0;
-  double factor = has_flash3 ? 0.35 / 0.75 : 1.0;
+  double factor = has_flash3 ? kFlash2OfFlash3 : 1.0;
   if (generation == AttentionGeneration::kFlash1) factor /= 2.0;
   parameters.attention.mma_efficiency *= factor;
   parameters.attention.backward_mma_efficiency *= factor;
@@ -58,7 +68,7 @@ gpu::GpuParameters with_attention(gpu::GpuParameters parameters, const topology:
   return parameters;
 }
 
-gpu::GpuParameters make_parameters(const topology::Gpu& gpu, const Profile& profile, ClockRegime regime) {
+gpu::GpuParameters make_parameters(const topology::Gpu& gpu, const Profile& profile, ClockRegime regime, Fp8Kernels fp8) {
   gpu::GpuParameters p;
   p.hardware = hardware(gpu);
   if (p.hardware.l2.count() == 0) p.hardware.l2 = Bytes{1};  // nothing stays in an L2 of unknown size
@@ -68,7 +78,8 @@ gpu::GpuParameters make_parameters(const topology::Gpu& gpu, const Profile& prof
               .l2_bandwidth = Bandwidth::from_si(profile.memory.l2_bytes_per_clock.value * clocks)};
   const GemmProfile& g = profile.gemm;
   p.gemm.standard = library(g.tiles, g.mma_efficiency.value);
-  p.gemm.fp8 = library(g.fp8_tiles, g.fp8_mma_efficiency.value);
+  p.gemm.fp8 = fp8 == Fp8Kernels::kLibrary && g.fp8_library_mma_efficiency ? library(g.tiles, g.fp8_library_mma_efficiency->value)
+                                                                          : library(g.fp8_tiles, g.fp8_mma_efficiency.value);
   if (p.gemm.standard.tiles.empty() || p.gemm.fp8.tiles.empty())
     throw UserError("profile " + profile.name + ": gemm: no tile fits in largest_area");
   p.gemm.memory_efficiency = g.memory_efficiency.value;
@@ -90,7 +101,7 @@ gpu::GpuParameters make_parameters(const topology::Gpu& gpu, const Profile& prof
   p.host_collective = profile.overhead.host_collective.value;
   p.context = profile.overhead.context.value;
   p.gemm_workspace = profile.overhead.gemm_workspace.value;
-  return regime == ClockRegime::kSustained ? gpu::at_clock(p, profile.clock.sustained_fraction.value) : p;
+  return regime == ClockRegime::kSustained ? gpu::at_clock(p, sustained_fraction(gpu, profile.clock)) : p;
 }
 
 }  // namespace stepcast::calibration

@@ -26,8 +26,8 @@ Bytes bytes(std::int64_t elements, std::int64_t element) { return Bytes{elements
 }  // namespace
 
 KernelForecast::KernelForecast(const topology::Gpu& gpu, const Profile& profile)
-    : short_run_{make_parameters(gpu, profile, ClockRegime::kShortRun)},
-      sustained_{make_parameters(gpu, profile, ClockRegime::kSustained)},
+    : short_run_{make_parameters(gpu, profile, ClockRegime::kShortRun, Fp8Kernels::kServing)},
+      sustained_{make_parameters(gpu, profile, ClockRegime::kSustained, Fp8Kernels::kServing)},
       power_response_s_{profile.clock.power_response.value.seconds()} {}
 
 template <class Seconds>
@@ -42,9 +42,11 @@ double KernelForecast::gemm_seconds(std::int64_t m, std::int64_t n, std::int64_t
   kernel.gemm = plan::GemmShape{1, m, n, k};
   kernel.read = bytes(m * k + k * n, plan::element_bytes(dtype));
   kernel.written = bytes(m * n, std::max<std::int64_t>(2, plan::element_bytes(dtype)));
-  const int kernels = dtype == plan::Dtype::kFp8 ? 2 : 1;
+  // Activations come in 16 bit and are quantised in front, each row with its scale.
+  const double quantised = dtype == plan::Dtype::kFp8 ? static_cast<double>(m * k) : 0.0;
   return measured([&](const gpu::GpuModel& model) {
-    return time_of(model, kernel) + (kernels - 1) * model.kernel_gap().seconds();
+    const double cast = quantised > 0 ? fixed_seconds(model) + gpu::quantize_seconds(model.parameters(), quantised) : 0.0;
+    return time_of(model, kernel) + cast;
   });
 }
 

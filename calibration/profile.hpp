@@ -56,6 +56,7 @@ struct GemmProfile {
   TileProfile fp8_tiles;
   Figure<double> mma_efficiency;
   Figure<double> fp8_mma_efficiency;
+  std::optional<Figure<double>> fp8_library_mma_efficiency;
   Figure<double> memory_efficiency;
   Figure<double> operand_bytes_per_clock;
   Figure<double> sm_bytes_per_clock;
@@ -67,6 +68,8 @@ struct GemmProfile {
     v.key("fp8_tiles", fp8_tiles, "Tiles of fp8 products.", scenario::required());
     v.key("mma_efficiency", mma_efficiency, "Share of the tensor peak while the main loop runs.", scenario::required().between(0.05, 1.1));
     v.key("fp8_mma_efficiency", fp8_mma_efficiency, "The same for fp8 inputs.", scenario::required().between(0.05, 1.1));
+    v.key("fp8_library_mma_efficiency", fp8_library_mma_efficiency,
+          "The same for the matrix library's own fp8 products, which training calls, on the tiles of 16-bit ones. Default: fp8_mma_efficiency and fp8_tiles.");
     v.key("memory_efficiency", memory_efficiency, "Share of the memory bandwidth while operands stream.", scenario::required().between(0.05, 1));
     v.key("operand_bytes_per_clock", operand_bytes_per_clock, "Operand bytes per clock and SM with all SMs at work.", scenario::required().above(0));
     v.key("sm_bytes_per_clock", sm_bytes_per_clock, "Operand bytes per clock that one SM draws at most.", scenario::required().above(0));
@@ -116,10 +119,12 @@ struct OverheadProfile {
 struct ClockProfile {
   Figure<double> sustained_fraction;
   Figure<Duration> power_response;
+  std::optional<Figure<Power>> power_per_sm;
   template <class V>
   void visit(V& v) {
     v.key("sustained_fraction", sustained_fraction, "Clock in steady state under tensor load over that of short runs.", scenario::required().between(0.3, 1));
     v.key("power_response", power_response, "Run time at which the clock is half way down to the sustained one.", scenario::required());
+    v.key("power_per_sm", power_per_sm, "Power limit over SMs of the GPU measured: one of another limit sustains another clock. Default: it does not matter.");
   }
 };
 

@@ -46,7 +46,7 @@ double attention_seconds(const GpuParameters& gpu, const plan::AttentionShape& s
                               static_cast<double>(count.items) * a.block_overhead.seconds());
   const double longest = static_cast<double>(count.longest) * step + a.block_overhead.seconds();
   const double moving = bytes / (gpu.memory.streaming_efficiency * gpu.hardware.memory_bandwidth.si());
-  return std::max({all / sms, longest, moving});
+  return std::max({all / static_cast<double>(gpu.hardware.free_sms()), longest, moving});
 }
 
 }  // namespace stepcast::gpu

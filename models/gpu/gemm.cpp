@@ -38,54 +38,95 @@ double tile_seconds(const GpuParameters& gpu, Tile tile, double rows, double col
          area / kReferenceTile * gpu.gemm.tile_overhead.seconds();
 }
 
+class Problem {
+ public:
+  Problem(const GpuParameters& gpu, std::span<const RowGroup> groups, std::int64_t n, std::int64_t k, plan::Dtype dtype,
+          double c_bytes)
+      : gpu_{gpu}, groups_{groups}, n_{n}, k_{k}, element_{static_cast<double>(plan::element_bytes(dtype))}, c_bytes_{c_bytes},
+        library_{dtype == plan::Dtype::kFp8 ? gpu.gemm.fp8 : gpu.gemm.standard},
+        rate_per_sm_{gpu.hardware.peak[static_cast<std::size_t>(dtype)].si() * library_.mma_efficiency /
+                     static_cast<double>(gpu.hardware.sm_count)} {
+    for (const RowGroup& group : groups) {
+      all_rows_ += group.count * group.rows;
+      longest_ = std::max(longest_, group.rows);
+    }
+  }
+
+  // The tile and split with the least time on so many SMs.
+  [[nodiscard]] GemmPlan choose(std::int64_t sms) const {
+    GemmPlan best;
+    if (all_rows_ == 0) return best;
+    best.seconds = std::numeric_limits<double>::infinity();
+    for (const Tile tile : library_.tiles) {
+      const Traffic traffic = traffic_of(tile);
+      for (const std::int64_t split : kSplits) {
+        const bool useful = library_.splits_k && k_ >= 2 * split * gpu_.gemm.k_block && traffic.grid * split <= 2 * sms;
+        if (split > 1 && !useful) break;
+        const GemmPlan plan = run(tile, split, sms, traffic);
+        if (plan.seconds < best.seconds) best = plan;
+      }
+    }
+    return best;
+  }
+
+  [[nodiscard]] GemmPlan run(Tile tile, std::int64_t split, std::int64_t sms) const {
+    return run(tile, split, sms, traffic_of(tile));
+  }
+
+ private:
+  struct Traffic {
+    std::int64_t grid = 0;  // tiles before k is split
+    double moving_s = 0;
+  };
+
+  [[nodiscard]] Traffic traffic_of(Tile tile) const {
+    std::int64_t row_tiles = 0;
+    double bytes = c_bytes_;
+    for (const RowGroup& group : groups_) {
+      row_tiles += group.count * ceil_div(group.rows, tile.m);
+      if (group.rows > 0)
+        bytes += static_cast<double>(group.count) * operand_bytes(gpu_, static_cast<double>(group.rows), static_cast<double>(n_),
+                                                                  static_cast<double>(k_), tile, element_);
+    }
+    return {row_tiles * ceil_div(n_, tile.n), bytes / (gpu_.gemm.memory_efficiency * gpu_.hardware.memory_bandwidth.si())};
+  }
+
+  [[nodiscard]] GemmPlan run(Tile tile, std::int64_t split, std::int64_t sms, const Traffic& traffic) const {
+    const std::int64_t tiles = traffic.grid * split;
+    GemmPlan plan{.tile = tile, .split = split, .tiles = tiles, .waves = ceil_div(tiles, sms)};
+    const double at_work = static_cast<double>(std::min(tiles, sms));
+    const double bandwidth_per_sm = std::min(gpu_.gemm.sm_bandwidth.si(), gpu_.gemm.operand_bandwidth.si() / at_work);
+    const double one = tile_seconds(gpu_, tile, static_cast<double>(longest_), static_cast<double>(n_), ceil_div(k_, split),
+                                    rate_per_sm_, bandwidth_per_sm, element_);
+    plan.seconds = std::max(static_cast<double>(plan.waves) * one, traffic.moving_s);
+    if (split > 1) {
+      // Every part of the sum is written and read once in fp32.
+      const double partial = 2.0 * 4.0 * static_cast<double>(split * all_rows_) * static_cast<double>(n_);
+      plan.seconds += gpu_.gemm.split_k_cost.seconds() + partial / gpu_.memory.l2_bandwidth.si();
+    }
+    return plan;
+  }
+
+  const GpuParameters& gpu_;
+  std::span<const RowGroup> groups_;
+  std::int64_t n_;
+  std::int64_t k_;
+  double element_;
+  double c_bytes_;
+  const GemmLibrary& library_;
+  double rate_per_sm_;  // [FLOP/s]
+  std::int64_t all_rows_ = 0;
+  std::int64_t longest_ = 0;
+};
+
 }  // namespace
 
 GemmPlan plan_grouped_gemm(const GpuParameters& gpu, std::span<const RowGroup> groups, std::int64_t n,
                            std::int64_t k, plan::Dtype dtype, double c_bytes) {
-  const double element = static_cast<double>(plan::element_bytes(dtype));
-  const std::int64_t sms = gpu.hardware.sm_count;
-  const GemmLibrary& library = dtype == plan::Dtype::kFp8 ? gpu.gemm.fp8 : gpu.gemm.standard;
-  const double rate_per_sm = gpu.hardware.peak[static_cast<std::size_t>(dtype)].si() *
-                             library.mma_efficiency / static_cast<double>(sms);
-  std::int64_t all_rows = 0;
-  std::int64_t longest = 0;
-  for (const RowGroup& group : groups) {
-    all_rows += group.count * group.rows;
-    longest = std::max(longest, group.rows);
-  }
-
-  GemmPlan best;
-  if (all_rows == 0) return best;
-  best.seconds = std::numeric_limits<double>::infinity();
-  for (const Tile tile : library.tiles) {
-    std::int64_t row_tiles = 0;
-    double bytes = c_bytes;
-    for (const RowGroup& group : groups) {
-      row_tiles += group.count * ceil_div(group.rows, tile.m);
-      if (group.rows > 0)
-        bytes += static_cast<double>(group.count) * operand_bytes(gpu, static_cast<double>(group.rows),
-                                                                  static_cast<double>(n), static_cast<double>(k),
-                                                                  tile, element);
-    }
-    const std::int64_t grid = row_tiles * ceil_div(n, tile.n);
-    const double moving = bytes / (gpu.gemm.memory_efficiency * gpu.hardware.memory_bandwidth.si());
-    for (const std::int64_t split : kSplits) {
-      const bool useful = library.splits_k && k >= 2 * split * gpu.gemm.k_block && grid * split <= 2 * sms;
-      if (split > 1 && !useful) break;
-      GemmPlan plan{.tile = tile, .split = split, .tiles = grid * split, .waves = ceil_div(grid * split, sms)};
-      const double at_work = static_cast<double>(std::min(plan.tiles, sms));
-      const double bandwidth_per_sm = std::min(gpu.gemm.sm_bandwidth.si(), gpu.gemm.operand_bandwidth.si() / at_work);
-      const double one = tile_seconds(gpu, tile, static_cast<double>(longest), static_cast<double>(n),
-                                      ceil_div(k, split), rate_per_sm, bandwidth_per_sm, element);
-      plan.seconds = std::max(static_cast<double>(plan.waves) * one, moving);
-      if (split > 1) {
-        // Every part of the sum is written and read once in fp32.
-        const double partial = 2.0 * 4.0 * static_cast<double>(split * all_rows) * static_cast<double>(n);
-        plan.seconds += gpu.gemm.split_k_cost.seconds() + partial / gpu.memory.l2_bandwidth.si();
-      }
-      if (plan.seconds < best.seconds) best = plan;
-    }
-  }
+  const std::int64_t all = gpu.hardware.sm_count;
+  const Problem problem{gpu, groups, n, k, dtype, c_bytes};
+  GemmPlan best = problem.choose(all);
+  if (gpu.hardware.sms_taken > 0 && best.tiles > 0) best = problem.run(best.tile, best.split, gpu.hardware.free_sms());
   return best;
 }
 

@@ -29,6 +29,19 @@ GpuParameters at_clock(GpuParameters gpu, double fraction) {
   return gpu;
 }
 
+GpuParameters beside(GpuParameters gpu, const Taken& taken) {
+  constexpr double kLeastSms = 0.25;
+  constexpr double kLeastBandwidth = 0.5;
+  const auto most = static_cast<std::int64_t>((1.0 - kLeastSms) * static_cast<double>(gpu.hardware.sm_count));
+  gpu.hardware.sms_taken = std::min(taken.sms, most);
+  const double left = static_cast<double>(gpu.hardware.free_sms()) / static_cast<double>(gpu.hardware.sm_count);
+  const double bandwidth = gpu.hardware.memory_bandwidth.si();
+  gpu.hardware.memory_bandwidth = Bandwidth::from_si(std::max(bandwidth - taken.memory.si(), kLeastBandwidth * bandwidth));
+  gpu.hardware.vector_fp32 = gpu.hardware.vector_fp32 * left;
+  gpu.memory.l2_bandwidth = gpu.memory.l2_bandwidth * left;
+  return gpu;
+}
+
 GpuModel::GpuModel(GpuParameters parameters) : parameters_{std::move(parameters)} {
   const GpuParameters& p = parameters_;
   SIM_CHECK(p.hardware.sm_count > 0, p.hardware.sm_count);
@@ -54,9 +67,6 @@ Duration GpuModel::time(const plan::Kernel& kernel) const {
       const double c_bytes = std::max(
           kernel.written.si(), kernel.read.si() + kernel.written.si() - operand_bytes(s, kernel.dtype));
       seconds += plan_gemm(parameters_, s, kernel.dtype, c_bytes).seconds;
-      // Weight gradients find both operands quantised (and transposed) by the two passes before.
-      if (kernel.dtype == plan::Dtype::kFp8 && kernel.pass != plan::Pass::kWeightGrad)
-        seconds += floor_s + quantize_seconds(parameters_, static_cast<double>(s.batch * s.m * s.k));
       break;
     }
     case plan::OpClass::kAttention:

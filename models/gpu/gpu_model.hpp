@@ -19,8 +19,8 @@ class GpuModel {
   explicit GpuModel(GpuParameters parameters);
 
   // Time on the device, from the kernel's start to its end; the gap to the next kernel is not in it.
-  // An fp8 GEMM includes quantising its activation operand. Requires: supports(kernel.dtype) for
-  // GEMM and attention, and their shape set.
+  // An fp8 GEMM finds its operands quantised: casts are kernels of their own.
+  // Requires: supports(kernel.dtype) for GEMM and attention, and their shape set.
   [[nodiscard]] Duration time(const plan::Kernel& kernel) const;
 
   // Host time to issue the kernel (all its launches).

@@ -26,7 +26,10 @@ struct HardwareParameters {
   Bandwidth memory_bandwidth;  // HBM, GDDR
   Bytes l2;
   std::int64_t sm_count = 0;
+  std::int64_t sms_taken = 0;  // by kernels of other streams: libraries choose as if they were free
   Frequency clock;             // SM clock while kernels run
+
+  [[nodiscard]] std::int64_t free_sms() const { return sm_count - sms_taken; }
 };
 
 struct MemoryParameters {
@@ -79,5 +82,15 @@ struct GpuParameters {
 
 // The same GPU at `fraction` of its clock: everything inside the chip slows with it, memory does not.
 GpuParameters at_clock(GpuParameters gpu, double fraction);
+
+// What kernels of other streams take from a GPU.
+struct Taken {
+  std::int64_t sms = 0;
+  Bandwidth memory;
+  friend bool operator==(const Taken&, const Taken&) = default;
+};
+// The same GPU for the kernels that run beside them. A quarter of the SMs and half of the memory bandwidth stay, whatever
+// the others want: both sides then get less.
+GpuParameters beside(GpuParameters gpu, const Taken& taken);
 
 }  // namespace stepcast::gpu

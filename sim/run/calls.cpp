@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/collective/device_use.hpp"
 #include "sim/run/transport_use.hpp"
 
 namespace stepcast::run {
@@ -44,6 +45,10 @@ const Call& CallTable::call(std::uint32_t communicator, std::uint32_t site_index
   if (call.choice.rate_cap) rate = std::min(rate, *call.choice.rate_cap);
   call.alone = Duration::from_seconds(call.choice.wire_bytes / rate);
   call.loads_network = call.alone.seconds() >= kNegligible * call.choice.latency.seconds();
+  if (call.loads_network && call.alone > Duration{}) {
+    const collective::DeviceUse use = collective::device_use(site.kind, site.bytes, call.choice, layout.ranks, call.alone, parameters);
+    call.taken = {use.sms, use.memory};
+  }
   return call;
 }
 

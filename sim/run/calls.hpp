@@ -26,6 +26,7 @@ struct Call {
   Way way;
   Duration alone;             // moving the bytes when nothing else does
   bool loads_network = true;
+  gpu::Taken taken;           // from each of its GPUs while it is there; nothing where it does not load the network
 };
 
 class CallTable {

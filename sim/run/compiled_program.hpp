@@ -8,8 +8,8 @@
 //          H = max_j (h_j + sum_{k>=j} d_k).                                                     (1)
 //          The host issues in list order without ever waiting for the device, so h is a prefix sum.
 // Source   (1) is max-plus algebra; asynchronous launch as the CUDA programming guide describes it
-// Ignores  a host that waits for the device within the step, a bounded launch queue, slow-down of a
-//          kernel by what runs on other streams
+// Ignores  a host that waits for the device within the step, a bounded launch queue; D is of
+//          kernels alone (beside collectives: slow_chains.hpp)
 #pragma once
 
 #include <cstdint>

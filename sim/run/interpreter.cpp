@@ -8,7 +8,7 @@
 namespace stepcast::run {
 namespace {
 
-enum Event : std::uint32_t { kBeginCollective, kEndCollective, kBeginMessage, kLinkChange };
+enum Event : std::uint32_t { kBeginCollective, kEndCollective, kBeginMessage, kLinkChange, kEndChain };
 
 // A flow's tag says what ends with it.
 constexpr std::uint64_t kMessageTag = std::uint64_t{1} << 32;
@@ -46,6 +46,7 @@ Interpreter::Interpreter(const plan::Plan& plan, const Machine& machine, const C
       recorder_{recorder},
       network_{engine_, *this, link_capacities(paths, folded), machine.transports.network.congestion},
       uses_{machine.router, paths},
+      slow_{plan, machine, compiled},
       expected_(groups.size(), 0),
       open_meetings_(groups.size()),
       fabric_links_{folded != nullptr ? folded->bundle.size() : paths.slots().size()} {
@@ -72,6 +73,7 @@ void Interpreter::add_worker(RankId rank) {
   const CompiledProgram& compiled = compiled_.on(program, machine_.gpu_kind(rank.value()));
   const auto id = static_cast<std::uint32_t>(workers_.size());
   workers_.push_back({.rank = rank,
+                      .program = static_cast<std::uint32_t>(program),
                       .first_stream = static_cast<std::uint32_t>(streams_.size()),
                       .stream_count = static_cast<std::uint32_t>(compiled.streams.size()),
                       .first_event = static_cast<std::uint32_t>(events_.size())});
@@ -87,7 +89,7 @@ void Interpreter::run(std::uint64_t max_events) {
   for (std::uint32_t c = 0; c < changes.size(); ++c) {
     if (changes[c].at > Duration{}) engine_.at_daemon(TimePoint::at(changes[c].at), engine::Phase::kFault, *this, kLinkChange, c);
   }
-  for (std::uint32_t s = static_cast<std::uint32_t>(streams_.size()); s-- > 0;) ready_.push_back(s);
+  for (std::uint32_t s = static_cast<std::uint32_t>(streams_.size()); s-- > 0;) make_ready(s);
   advance_ready();
   const engine::StopReason reason = engine_.run(TimePoint::max(), max_events);
   SIM_CHECK(reason == engine::StopReason::kDrained, engine_.describe_pending());
@@ -96,10 +98,16 @@ void Interpreter::run(std::uint64_t max_events) {
   }
 }
 
+void Interpreter::make_ready(std::uint32_t stream) {
+  (streams_[stream].program->is_compute ? ready_to_compute_ : ready_).push_back(stream);
+}
+
+// Communication first: the collectives that begin now are beside the kernels that follow.
 void Interpreter::advance_ready() {
-  while (!ready_.empty()) {
-    const std::uint32_t stream = ready_.back();
-    ready_.pop_back();
+  while (!ready_.empty() || !ready_to_compute_.empty()) {
+    std::vector<std::uint32_t>& next = ready_.empty() ? ready_to_compute_ : ready_;
+    const std::uint32_t stream = next.back();
+    next.pop_back();
     while (step(stream)) {
     }
   }
@@ -111,8 +119,10 @@ bool Interpreter::step(std::uint32_t index) {
   if (stream.position == stream.program->steps.size()) return false;
   const CompiledStep& step = stream.program->steps[stream.position];
   switch (step.kind) {
-    case StepKind::kKernels: run_kernels(stream, step); break;
-    case StepKind::kRecord: record_event(stream, step); break;
+    case StepKind::kKernels:
+      if (!run_kernels(stream, index, step)) return false;
+      break;
+    case StepKind::kRecord: return record_event(stream, index, step);
     case StepKind::kWait:
       if (!pass_wait(stream, step)) return false;
       break;
@@ -124,16 +134,104 @@ bool Interpreter::step(std::uint32_t index) {
   return true;
 }
 
-void Interpreter::run_kernels(StreamState& stream, const CompiledStep& step) {
+// At once where no collective is there: none of this worker's can begin before the chain ends, since its other streams
+// wait for what this one records. Else false: the end is an event.
+bool Interpreter::run_kernels(StreamState& stream, std::uint32_t index, const CompiledStep& step) {
+  Worker& worker = workers_[stream.worker];
+  if (worker.guests.empty() || step.busy == Duration{}) {
+    finish_kernels(stream, index, step, step.busy);
+    return true;
+  }
+  SIM_CHECK(!worker.chain, worker.rank.value());  // one compute stream
+  worker.chain = Chain{.stream = index, .begin = stream.free, .settled = stream.free};
+  await_chain(stream.worker);
+  return false;
+}
+
+void Interpreter::finish_kernels(StreamState& stream, std::uint32_t index, const CompiledStep& step, Duration busy) {
   const Worker& worker = workers_[stream.worker];
   if (!recorder_.empty() && recorder_.wants(worker.rank)) {
-    recorder_.kernels(worker.rank, *stream.program, step, stream.free);
+    recorder_.kernels(worker.rank, *stream.program, step, stream.free, busy);
   }
-  const TimePoint end = std::max(stream.free + step.busy, TimePoint::at(step.earliest));
-  charge(stream, step.part == KernelPart::kOptimizer ? Part::kOptimizer : Part::kCompute, step.busy);
-  charge(stream, Part::kHost, end - stream.free - step.busy);
+  const TimePoint end = std::max(stream.free + busy, TimePoint::at(step.earliest));
+  charge(stream, step.part == KernelPart::kOptimizer ? Part::kOptimizer : Part::kCompute, busy);
+  charge(stream, Part::kHost, end - stream.free - busy);
   stream.free = end;
   stream.cause = {};
+}
+
+// ---- kernels beside collectives
+
+void Interpreter::welcome(std::uint32_t stream, TimePoint from, const gpu::Taken& taken) {
+  const std::uint32_t id = streams_[stream].worker;
+  Worker& worker = workers_[id];
+  if (worker.chain) play_chain(worker, engine_.now());
+  worker.guests.push_back({stream, from, taken});
+  if (worker.chain) await_chain(id);
+}
+
+void Interpreter::dismiss(std::uint32_t stream) {
+  const std::uint32_t id = streams_[stream].worker;
+  Worker& worker = workers_[id];
+  if (std::none_of(worker.guests.begin(), worker.guests.end(), [&](const Guest& g) { return g.stream == stream; })) return;
+  if (worker.chain) play_chain(worker, engine_.now());
+  std::erase_if(worker.guests, [&](const Guest& g) { return g.stream == stream; });
+  if (worker.chain) await_chain(id);
+}
+
+// What the whole chain would take with the guests that are there at `at`; `until`: the next arrival, if it is earlier.
+Duration Interpreter::chain_time(const Worker& worker, TimePoint at, TimePoint& until) {
+  gpu::Taken taken;
+  for (const Guest& guest : worker.guests) {
+    if (guest.from > at) {
+      until = std::min(until, guest.from);
+      continue;
+    }
+    taken.sms += guest.taken.sms;
+    taken.memory = taken.memory + guest.taken.memory;
+  }
+  const StreamState& stream = streams_[worker.chain->stream];
+  const CompiledStep& step = stream.program->steps[stream.position];
+  if (taken.sms == 0) return step.busy;
+  return slow_.busy(worker.program, worker.chain->stream - worker.first_stream, stream.position, taken);
+}
+
+// Advances the chain to `until` at most, with the guests known now; its end if that is earlier.
+TimePoint Interpreter::play_chain(Worker& worker, TimePoint until) {
+  Chain& chain = *worker.chain;
+  while (chain.settled < until) {
+    TimePoint next = until;
+    const Duration whole = chain_time(worker, chain.settled, next);
+    const Duration rest = chain.left == 1.0 ? whole : Duration::from_seconds(chain.left * whole.seconds());
+    if (chain.settled + rest <= next) {
+      chain.settled = chain.settled + rest;
+      chain.left = 0.0;
+      return chain.settled;
+    }
+    chain.left = std::max(0.0, chain.left - (next - chain.settled) / whole);
+    chain.settled = next;
+  }
+  return chain.settled;
+}
+
+void Interpreter::await_chain(std::uint32_t id) {
+  Worker& worker = workers_[id];
+  engine_.cancel(worker.chain->end);
+  const Chain kept = *worker.chain;
+  const TimePoint end = play_chain(worker, TimePoint::max());
+  *worker.chain = kept;
+  worker.chain->end = engine_.at(std::max(end, engine_.now()), engine::Phase::kCompletion, *this, kEndChain, id);
+}
+
+void Interpreter::end_chain(std::uint32_t id) {
+  Worker& worker = workers_[id];
+  const std::uint32_t index = worker.chain->stream;
+  const Duration busy = engine_.now() - worker.chain->begin;
+  worker.chain.reset();
+  StreamState& stream = streams_[index];
+  finish_kernels(stream, index, stream.program->steps[stream.position], busy);
+  ++stream.position;
+  make_ready(index);
 }
 
 bool Interpreter::pass_wait(StreamState& stream, const CompiledStep& step) {
@@ -146,14 +244,19 @@ bool Interpreter::pass_wait(StreamState& stream, const CompiledStep& step) {
   return true;
 }
 
-void Interpreter::record_event(StreamState& stream, const CompiledStep& step) {
+// False if kernels have to let a stream that waited go first.
+bool Interpreter::record_event(StreamState& stream, std::uint32_t index, const CompiledStep& step) {
   const Worker& worker = workers_[stream.worker];
   events_[worker.first_event + step.operand] = {stream.free, stream.cause};
+  ++stream.position;
   for (std::uint32_t s = worker.first_stream; s < worker.first_stream + worker.stream_count; ++s) {
     if (streams_[s].waits_for != step.operand) continue;
     streams_[s].waits_for.reset();
-    ready_.push_back(s);
+    make_ready(s);
   }
+  if (!stream.program->is_compute || ready_.empty()) return true;
+  make_ready(index);
+  return false;
 }
 
 // Not before the host has issued the step; the wait for the host is charged.
@@ -193,7 +296,7 @@ void Interpreter::resume(std::uint32_t index, TimePoint end, TimePoint shown_fro
   wait_on(stream, end, cause);
   stream.cause = cause;
   ++stream.position;
-  ready_.push_back(index);
+  make_ready(index);
 }
 
 // ---- collectives
@@ -225,6 +328,7 @@ void Interpreter::arrive(std::uint32_t index, const CompiledStep& step) {
   SIM_CHECK(meeting.site == step.site, meeting.site, step.site);
   meeting.last_arrival = std::max(meeting.last_arrival, time);
   meeting.streams.push_back(index);
+  if (const gpu::Taken& taken = calls_.call(communicator, step.site).taken; taken.sms > 0 && !stream.program->is_compute) welcome(index, time, taken);
   if (meeting.streams.size() < expected_[communicator]) return;
   const std::uint32_t id = *found;
   open.erase(found);
@@ -252,7 +356,10 @@ network::RouteId Interpreter::route_of_meeting(const Meeting& meeting) {
 void Interpreter::end_collective(std::uint32_t id) {
   const Meeting& meeting = meetings_[id];
   const Cause cause{.part = exposed(compiled_.sites[meeting.site].purpose), .moving_since = meeting.last_arrival};
-  for (const std::uint32_t stream : meeting.streams) resume(stream, engine_.now(), streams_[stream].free, cause);
+  for (const std::uint32_t stream : meeting.streams) {
+    dismiss(stream);
+    resume(stream, engine_.now(), streams_[stream].free, cause);
+  }
   free_meetings_.push_back(id);
 }
 
@@ -446,6 +553,9 @@ void Interpreter::on_event(engine::Engine&, std::uint32_t kind, std::uint64_t ar
     begin_message(id);
   } else if (kind == kLinkChange) {
     change_links(id);
+  } else if (kind == kEndChain) {
+    end_chain(id);
+    advance_ready();
   } else {
     end_collective(id);
     advance_ready();

@@ -3,7 +3,8 @@
 //
 // A stream advances eagerly: its clock may run ahead of the engine's, since what it does until it
 // meets another worker depends on nobody. Only meetings are events: a collective whose last member
-// has arrived, a message that both sides posted, the end of their traffic.
+// has arrived, a message that both sides posted, the end of their traffic. Kernels that start while a
+// collective of their worker is there run at a rate that changes with it: their end is an event too.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,7 @@
 #include "sim/run/groups.hpp"
 #include "sim/run/link_paths.hpp"
 #include "sim/run/recorder.hpp"
+#include "sim/run/slow_chains.hpp"
 #include "sim/run/traffic.hpp"
 #include "sim/run/transport_use.hpp"
 
@@ -75,12 +77,29 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
     std::optional<TimePoint> time;
     Cause cause;
   };
+  // A collective in which a worker is, from its arrival to the end of the traffic.
+  struct Guest {
+    std::uint32_t stream = 0;
+    TimePoint from;
+    gpu::Taken taken;
+  };
+  // Kernels under way beside guests.
+  struct Chain {
+    std::uint32_t stream = 0;
+    TimePoint begin;
+    TimePoint settled;   // `left` is of this time
+    double left = 1.0;   // [1] of the work
+    engine::EventId end;
+  };
   struct Worker {
     RankId rank;
+    std::uint32_t program = 0;
     std::uint32_t first_stream = 0;
     std::uint32_t stream_count = 0;
     std::uint32_t first_event = 0;
     PartTimes parts{};
+    std::vector<Guest> guests{};
+    std::optional<Chain> chain{};
   };
   struct Meeting {  // a collective in progress
     std::uint32_t communicator = 0;
@@ -112,17 +131,26 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
     LinkPaths::Placed placed;                           // on the links while busy, where paths follow the load
   };
   void add_worker(RankId rank);
+  void make_ready(std::uint32_t stream);
   void advance_ready();
   bool step(std::uint32_t stream);
-  void run_kernels(StreamState& stream, const CompiledStep& step);
+  bool run_kernels(StreamState& stream, std::uint32_t index, const CompiledStep& step);
+  void finish_kernels(StreamState& stream, std::uint32_t index, const CompiledStep& step, Duration busy);
   bool pass_wait(StreamState& stream, const CompiledStep& step);
-  void record_event(StreamState& stream, const CompiledStep& step);
+  bool record_event(StreamState& stream, std::uint32_t index, const CompiledStep& step);
   void arrive(std::uint32_t stream, const CompiledStep& step);
   void post(std::uint32_t stream, const CompiledStep& step, bool is_send);
   TimePoint host_bound(StreamState& stream, const CompiledStep& step);
   void resume(std::uint32_t stream, TimePoint end, TimePoint shown_from, const Cause& cause);
   void wait_on(StreamState& stream, TimePoint until, const Cause& cause);
   void charge(StreamState& stream, Part part, Duration time);
+
+  void welcome(std::uint32_t stream, TimePoint from, const gpu::Taken& taken);
+  void dismiss(std::uint32_t stream);
+  [[nodiscard]] Duration chain_time(const Worker& worker, TimePoint at, TimePoint& until);
+  TimePoint play_chain(Worker& worker, TimePoint until);
+  void await_chain(std::uint32_t worker);
+  void end_chain(std::uint32_t worker);
 
   void begin_collective(std::uint32_t meeting);
   void end_collective(std::uint32_t meeting);
@@ -157,11 +185,13 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
   engine::Engine engine_;
   network::LinkNetwork network_;
   UseBuilder uses_;
+  SlowChains slow_;
   std::vector<RouteOwner> route_owners_;                     // [route]
   std::vector<Worker> workers_;
   std::vector<StreamState> streams_;
   std::vector<EventState> events_;
-  std::vector<std::uint32_t> ready_;                         // streams to advance
+  std::vector<std::uint32_t> ready_;                         // streams to advance that do not compute
+  std::vector<std::uint32_t> ready_to_compute_;              // after those
   std::vector<std::uint32_t> expected_;                      // [communicator] simulated members
   std::vector<std::vector<std::uint32_t>> open_meetings_;    // [communicator]
   std::vector<Meeting> meetings_;

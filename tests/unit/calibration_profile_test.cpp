@@ -57,4 +57,34 @@ TEST_CASE("calibration: rates inside the chip scale with SMs and clock") {
   CHECK(steady.hardware.peak[static_cast<std::size_t>(plan::Dtype::kFp8)].si() == 0);
 }
 
+// At an eighth of the power limit, half of the sustained clock (P ~ f^3); at eight times, no more than the boost clock.
+TEST_CASE("calibration: the power limit of a relative sets its clock") {
+  Profile profile = round_profile();
+  topology::Gpu gpu = round_gpu_entry();
+  const auto clock = [&](double watts) {
+    gpu.power_limit.value = Power::from_si(watts);
+    return make_parameters(gpu, profile).hardware.clock.si();
+  };
+  const double free = clock(100);
+  profile.clock.power_per_sm = Figure<Power>{};
+  profile.clock.power_per_sm->value = Power::from_si(8.0);
+  CHECK(clock(8.0 * 100) == doctest::Approx(free));
+  CHECK(clock(100) == doctest::Approx(free / 2));
+  CHECK(clock(64.0 * 100) == doctest::Approx(make_parameters(gpu, profile, ClockRegime::kShortRun).hardware.clock.si()));
+}
+
+// Training calls the matrix library, on the tiles of 16-bit products; tables time serving engines' kernels.
+TEST_CASE("calibration: fp8 products of the library and of serving engines") {
+  Profile profile = round_profile();
+  const topology::Gpu gpu = round_gpu_entry();
+  CHECK(make_parameters(gpu, profile).gemm.fp8.mma_efficiency == doctest::Approx(profile.gemm.fp8_mma_efficiency.value));
+  profile.gemm.fp8_library_mma_efficiency = Figure<double>{};
+  profile.gemm.fp8_library_mma_efficiency->value = 0.9;
+  const gpu::GpuParameters training = make_parameters(gpu, profile);
+  CHECK(training.gemm.fp8.mma_efficiency == doctest::Approx(0.9));
+  CHECK(training.gemm.fp8.tiles == training.gemm.standard.tiles);
+  CHECK(make_parameters(gpu, profile, ClockRegime::kSustained, Fp8Kernels::kServing).gemm.fp8.mma_efficiency ==
+        doctest::Approx(profile.gemm.fp8_mma_efficiency.value));
+}
+
 TEST_SUITE_END();

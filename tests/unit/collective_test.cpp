@@ -3,6 +3,7 @@
 #include <map>
 
 #include "models/collective/cost.hpp"
+#include "models/collective/device_use.hpp"
 #include "models/collective/nccl_constants.hpp"
 
 using namespace stepcast;
@@ -211,6 +212,19 @@ TEST_CASE("collective: NCCL's ceilings per channel and its correction of trees")
   CHECK(tree_correction(Protocol::kLl128, 1_GiB) == 1.0);
   CHECK(tree_correction(Protocol::kLl, 8_B) == 1.0);
   CHECK(ll_ceiling(Generation::kHopper, 1) == doctest::Approx(141e9));
+}
+
+// 300 GB in a second through each GPU: an all-gather writes and reads them (600 GB/s), a reduce-scatter reads its own operand
+// besides (900 GB/s). A channel is a block: all 16 for a long message, one for 32 KiB.
+TEST_CASE("collective: what its kernels take from a GPU") {
+  const Parameters parameters;
+  const Choice ring{.algorithm = Algorithm::kRing, .protocol = Protocol::kSimple, .latency = {}, .wire_bytes = 300e9, .rate_cap = {}};
+  const auto use = [&](CollectiveKind kind, Bytes bytes) { return device_use(kind, bytes, ring, 8, 1000000_us, parameters); };
+  CHECK(use(CollectiveKind::kAllGather, 300_GB).memory.si() == doctest::Approx(600e9));
+  CHECK(use(CollectiveKind::kReduceScatter, 300_GB).memory.si() == doctest::Approx(900e9));
+  CHECK(use(CollectiveKind::kAllReduce, 300_GB).memory.si() == doctest::Approx(750e9));
+  CHECK(use(CollectiveKind::kAllGather, 300_GB).sms == 16);
+  CHECK(use(CollectiveKind::kAllGather, Bytes{32768}).sms == 1);
 }
 
 TEST_SUITE_END();

@@ -35,6 +35,33 @@ TEST_CASE("gpu: tiles and waves of a GEMM are counted in whole ones") {
   CHECK(ragged.waves == 2);
 }
 
+// The NVIDIA developer forum's case 337991 (a GEMM of exactly one wave beside an all-gather of 24 blocks): 76 of 100 SMs are
+// left, the tile stays as chosen for all of them, and a second wave doubles the time. With half as many tiles nothing waits.
+TEST_CASE("gpu: SMs that a collective holds cost a GEMM whole waves") {
+  const GpuParameters taken = beside(round_gpu(), {.sms = 24, .memory = {}});
+  const plan::GemmShape one_wave{1, 1280, 1280, 4096};
+  const GemmPlan alone = plan_gemm(round_gpu(), one_wave, plan::Dtype::kBf16, 0);
+  const GemmPlan slowed = plan_gemm(taken, one_wave, plan::Dtype::kBf16, 0);
+  CHECK(alone.waves == 1);
+  CHECK(slowed.waves == 2);
+  CHECK(slowed.tile == alone.tile);
+  CHECK(slowed.seconds == doctest::Approx(2 * alone.seconds));
+  const plan::GemmShape half{1, 1280, 640, 4096};
+  CHECK(plan_gemm(taken, half, plan::Dtype::kBf16, 0).seconds == doctest::Approx(plan_gemm(round_gpu(), half, plan::Dtype::kBf16, 0).seconds));
+}
+
+// 0.8 GB at 0.8 of 1 TB/s: 1 ms; with 200 GB/s taken 1.25 ms. Half of the bandwidth stays whatever is asked for: 2 ms.
+TEST_CASE("gpu: memory bandwidth that a collective takes slows what streams") {
+  const plan::Kernel stream{.op = plan::OpClass::kElementwise, .read = Bytes{800'000'000}};
+  const auto ms = [&](double taken) {
+    const GpuModel model{beside(round_gpu(), {.sms = 0, .memory = Bandwidth::from_si(taken)})};
+    return (model.time(stream) - Duration::microseconds(1)).seconds() * 1e3;
+  };
+  CHECK(ms(0) == doctest::Approx(1.0));
+  CHECK(ms(200e9) == doctest::Approx(1.25));
+  CHECK(ms(900e9) == doctest::Approx(2.0));
+}
+
 // One tile: 2 * 128 * 128 * 4096 FLOP at 0.5 of an SM's 1 TFLOP/s = 268.435456 us; a wave of them takes as
 // long; the floor of 1 us comes on top. Memory (31.5 MB + 3.3 MB at 0.8 TB/s = 44 us) is not the limit.
 TEST_CASE("gpu: one wave takes one tile's time") {

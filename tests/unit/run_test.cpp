@@ -98,8 +98,9 @@ TEST_CASE("run: data-parallel rails do not disturb each other") {
 }
 
 // The gradient bucket of 1 GB is ready after the first kernel and is reduced beside the second (30 ms),
-// which hides all of it: 1 GB / 48 GB/s = 20.8 ms.
-TEST_CASE("run: overlapped reduction costs nothing") {
+// which hides all of it: 36 us + 1 GB / 48 GB/s = 20.87 ms. Meanwhile it takes 2.5 * 48 of the memory's 1000 GB/s, so that the
+// kernel is at 0.88 of its pace and ends 0.12 * 20.87 ms later.
+TEST_CASE("run: an overlapped reduction hides, and slows what hides it") {
   ProgramBuilder b{"one"};
   const auto compute = b.stream(StreamKind::kCompute, "compute");
   const auto dp = b.stream(StreamKind::kCommunication, "dp");
@@ -111,9 +112,35 @@ TEST_CASE("run: overlapped reduction costs nothing") {
   b.order(dp, compute);
   b.compute(compute, "optimizer", milliseconds_of_work(1));
   const plan::Plan plan = one_program(std::move(b).finish(), 8, 2, {{.name = "dp", .axes = {Axis::kData}, .stages = {}}});
-  const run::Result result = simulate(plan, TestCluster{2});
-  CHECK(result.breakdown.exposed_dp == Duration{});
-  CHECK(result.step == kLaunch + 32000_us + kKernelCost * 3);
+  for (const bool fold : {false, true}) {
+    CAPTURE(fold);
+    const run::Result result = simulate(plan, TestCluster{2}, fold);
+    CHECK(result.breakdown.exposed_dp == Duration{});
+    const double alone = (kLaunch + 32000_us + kKernelCost * 3).seconds();
+    CHECK(result.step.seconds() == doctest::Approx(alone + 0.12 * (36e-6 + 1e9 / 48e9)).epsilon(1e-4));
+    CHECK(result.breakdown.total() == result.step);
+  }
+}
+
+// Two buckets of 0.24 GB (5 ms each) one after the other beside 30 ms of kernels: the second begins when the first ends, in the
+// middle of the chain, and slows it as well.
+TEST_CASE("run: a collective that begins inside a chain of kernels slows the rest of it") {
+  const auto step = [](int buckets) {
+    ProgramBuilder b{"one"};
+    const auto compute = b.stream(StreamKind::kCompute, "compute");
+    const auto dp = b.stream(StreamKind::kCommunication, "dp");
+    b.compute(compute, "backward 1", milliseconds_of_work(1));
+    b.order(compute, dp);
+    for (int i = 0; i < buckets; ++i)
+      b.collective(dp, "sync", {.kind = plan::CollectiveKind::kAllReduce, .group = plan::GroupId{0u}, .bytes = Bytes{240'000'000}, .purpose = Purpose::kData});
+    b.compute(compute, "backward 2", milliseconds_of_work(30));
+    b.order(dp, compute);
+    const plan::Plan plan = one_program(std::move(b).finish(), 8, 2, {{.name = "dp", .axes = {Axis::kData}, .stages = {}}});
+    return simulate(plan, TestCluster{2}).step.seconds();
+  };
+  const double none = step(0);
+  CHECK(step(1) > none);
+  CHECK(step(2) - none == doctest::Approx(2 * (step(1) - none)).epsilon(0.01));
 }
 
 namespace {
