@@ -19,7 +19,16 @@ using topology::Transport;
 
 constexpr std::int64_t kUsualGpusPerNode = 8;
 
-bool is_called(const Gpu& gpu, const std::string& name) {
+// "Ampere (A100-class)": a paper that calls its GPU no more than that.
+std::string gpu_name(const std::string& stated) {
+  constexpr std::string_view kClass = "-class)";
+  const std::size_t open = stated.find('(');
+  if (open == std::string::npos || !stated.ends_with(kClass)) return stated;
+  return stated.substr(open + 1, stated.size() - open - 1 - kClass.size());
+}
+
+bool is_called(const Gpu& gpu, const std::string& stated) {
+  const std::string name = gpu_name(stated);
   return gpu.name == name || std::find(gpu.aliases.begin(), gpu.aliases.end(), name) != gpu.aliases.end();
 }
 

@@ -44,13 +44,28 @@ constexpr std::array kFrameworks{
     Framework{"Megatron-LM PTD-P", "unfused", true, false, false, false, false, 0.1},
     Framework{"Megatron-DeepSpeed", "unfused", true, false, false, false, false, 0.1},
     Framework{"Megatron + D", "unfused", true, false, false, false, false, 0.1},
+    // The papers on Megatron-LM of 2022 (Korthikanti et al.) and what reports of that time call Megatron: the same, with the
+    // accumulation of gradients fused into their GEMMs (v3.0).
+    Framework{"Megatron-LM@", "flash", true, false, true, true, true, 0.0},
+    Framework{"Megatron-LM", "by GPU", true, false, true, false, true, 0.1},
     // Megatron-Core: cross_entropy_loss_fusion is off unless asked for.
-    Framework{"Megatron", "flash", true, false, true, true, true, 0.0},
+    Framework{"Megatron-Core", "flash", true, false, true, true, true, 0.0},
+    Framework{"Megatron-Bridge", "flash", true, false, true, true, true, 0.0},
+    Framework{"Megatron", "by GPU", true, false, true, true, true, 0.0},
     Framework{"DeepSpeed ZeRO-3", "unfused", true, false, false, true, false, 0.1},
-    // llm-foundry: attn_impl triton, a flash-1 kernel, in the A100 runs of mid 2023; flash-2 in the later H100 runs
-    // (resolved by GPU below); eager PyTorch modules, but a fused cross-entropy (loss_fn: fused_crossentropy); reduction
-    // precision by its mixed-precision mode (below).
+    // llm-foundry: eager PyTorch modules, but a fused cross-entropy (loss_fn: fused_crossentropy); reduction precision by its
+    // mixed-precision mode (below).
     Framework{"Composer", "by GPU", false, true, false, true, true, 0.0},
+    // NeMo-Framework-Launcher 23.08, gpt3/*.yaml: masked_softmax_fusion without use_flash_attention, both dropouts 0.1.
+    Framework{"NeMo Framework", "unfused", true, false, true, true, true, 0.1},
+    // NeMo-Framework-Launcher until 24.07, conf/config.yaml: NVTE_FUSED_ATTN: 0 ("until we've tested it more"), so that
+    // Transformer Engine takes flash-attention 2 on Hopper too.
+    Framework{"NeMo container 24", "flash-2", true, true, true, true, true, 0.0},
+    // torchtitan: scaled_dot_product_attention, whose flash backend is flash-attention 2; compiled blocks.
+    Framework{"torchtitan", "flash-2", true, true, false, true, true, 0.0},
+    // The FSDP paper's minGPT of 2022: eager modules, scores and softmax as operators of their own (karpathy/minGPT,
+    // dropouts 0.1).
+    Framework{"PyTorch FSDP", "unfused", false, false, false, true, false, 0.1},
     Framework{"", "flash", true, true, true, true, true, 0.0},
 };
 
@@ -197,7 +212,7 @@ class RowTranslator {
                    : fmt::format(", norm: layernorm, tied_embeddings: true, bias: {}, position: {}",
                                  row_.text("model").starts_with("MPT") ? "false" : "true", alibi ? "alibi" : "learned");
     std::string attention{framework.attention};
-    if (attention == "by GPU") attention = row_.text("gpu").starts_with("A100") ? "flash-1" : "flash-2";
+    if (attention == "by GPU") attention = framework.prefix == "Composer" ? foundry_attention() : megatron_attention();
     if (row_.text("attn_kind").find("unfused") != std::string::npos) attention = "unfused";
     return fmt::format("  shape: {{{}}}\n  sequence: {}\n  attention: {}\n  dropout: {}\n  fused_kernels: {}\n"
                        "  fused_loss: {}\n  fused_accumulation: {}\n", shape,
@@ -263,6 +278,18 @@ class RowTranslator {
       if (!out_.step_s) out_.refusal = "no micro_batch stated, which memory depends on";
     }
     return micro;
+  }
+
+  // llm-foundry's submit_benchmarks.py takes attn_impl triton, a flash-1 kernel, unless told otherwise; its sweep of 128 H100
+  // and more names flash (sweep.py), by then flash-2.
+  std::string foundry_attention() const {
+    return row_.text("gpu").starts_with("H100") && gpus_ >= 128 ? "flash-2" : "flash-1";
+  }
+
+  // Fused attention came to Megatron-LM in 2023 and needs an Ampere GPU; tables without a version are older but on Hopper.
+  std::string megatron_attention() const {
+    const std::string gpu = row_.text("gpu");
+    return gpu.starts_with("V100") || gpu.starts_with("A100") || gpu.starts_with("Ampere") ? "unfused" : "flash";
   }
 
   bool add_parallel() {
