@@ -11,6 +11,7 @@
 #include "calibration/truth_layers.hpp"
 #include "calibration/truth_megatron.hpp"
 #include "calibration/truth_memory_words.hpp"
+#include "calibration/truth_recipes.hpp"
 #include "calibration/truth_recompute.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
@@ -47,15 +48,15 @@ constexpr std::array kFrameworks{
     // The papers on Megatron-LM of 2022 (Korthikanti et al.) and what reports of that time call Megatron: the same, with the
     // accumulation of gradients fused into their GEMMs (v3.0).
     Framework{"Megatron-LM@", "flash", true, false, true, true, true, 0.0},
-    Framework{"Megatron-LM", "by GPU", true, false, true, false, true, 0.1},
+    Framework{"Megatron-LM", "unfused", true, false, true, false, true, 0.1},
     // Megatron-Core: cross_entropy_loss_fusion is off unless asked for.
     Framework{"Megatron-Core", "flash", true, false, true, true, true, 0.0},
     Framework{"Megatron-Bridge", "flash", true, false, true, true, true, 0.0},
-    Framework{"Megatron", "by GPU", true, false, true, true, true, 0.0},
+    Framework{"Megatron", "flash", true, false, true, true, true, 0.0},
     Framework{"DeepSpeed ZeRO-3", "unfused", true, false, false, true, false, 0.1},
     // llm-foundry: eager PyTorch modules, but a fused cross-entropy (loss_fn: fused_crossentropy); reduction precision by its
     // mixed-precision mode (below).
-    Framework{"Composer", "by GPU", false, true, false, true, true, 0.0},
+    Framework{"Composer", "flash-1", false, true, false, true, true, 0.0},
     // NeMo-Framework-Launcher 23.08, gpt3/*.yaml: masked_softmax_fusion without use_flash_attention, both dropouts 0.1.
     Framework{"NeMo Framework", "unfused", true, false, true, true, true, 0.1},
     // NeMo-Framework-Launcher until 24.07, conf/config.yaml: NVTE_FUSED_ATTN: 0 ("until we've tested it more"), so that
@@ -156,7 +157,10 @@ class RowTranslator {
     }
     count_gpus();
     const std::string name = row_.text("model"), notes = row_.text("notes"), gpu = row_.text("gpu");
-    if (row_.text("framework").starts_with("Megatron-Core"))
+    const std::string framework = row_.text("framework"), source_loc = row_.text("source_loc");
+    recipe_ = recipe_of({.framework = framework, .model = name, .gpu = gpu, .source_loc = source_loc, .gpus = gpus_,
+                         .sequence_parallel = row_.integer("seq_parallel").value_or(0) == 1});
+    if (framework.starts_with("Megatron-Core"))
       test_ = megatron_test({.model = name, .notes = notes, .gpu = gpu, .hidden = *row_.integer("hidden"), .scores = scores(),
                              .context_parallel = row_.integer("cp").value_or(1) > 1, .experts = row_.integer("experts").value_or(1) > 1});
     if (test_ && !test_->refusal.empty()) {
@@ -212,7 +216,7 @@ class RowTranslator {
                    : fmt::format(", norm: layernorm, tied_embeddings: true, bias: {}, position: {}",
                                  row_.text("model").starts_with("MPT") ? "false" : "true", alibi ? "alibi" : "learned");
     std::string attention{framework.attention};
-    if (attention == "by GPU") attention = framework.prefix == "Composer" ? foundry_attention() : megatron_attention();
+    if (!recipe_.attention.empty()) attention = recipe_.attention;
     if (row_.text("attn_kind").find("unfused") != std::string::npos) attention = "unfused";
     return fmt::format("  shape: {{{}}}\n  sequence: {}\n  attention: {}\n  dropout: {}\n  fused_kernels: {}\n"
                        "  fused_loss: {}\n  fused_accumulation: {}\n", shape,
@@ -221,7 +225,12 @@ class RowTranslator {
   }
 
   std::int64_t vocab() {
-    if (const auto stated = row_.integer("vocab")) return *stated;
+    constexpr std::int64_t kMultiple = 128;
+    if (const auto stated = row_.integer("vocab")) {
+      if (!recipe_.pads_vocabulary || *stated % kMultiple == 0) return *stated;
+      const std::int64_t multiple = kMultiple * row_.integer("tp").value_or(1);
+      return (*stated + multiple - 1) / multiple * multiple;
+    }
     constexpr std::int64_t kUsual = 51200;
     const std::int64_t assumed = test_ && test_->vocab ? *test_->vocab : kUsual;
     out_.assumed.push_back(fmt::format("vocabulary of {}", assumed));
@@ -280,18 +289,6 @@ class RowTranslator {
     return micro;
   }
 
-  // llm-foundry's submit_benchmarks.py takes attn_impl triton, a flash-1 kernel, unless told otherwise; its sweep of 128 H100
-  // and more names flash (sweep.py), by then flash-2.
-  std::string foundry_attention() const {
-    return row_.text("gpu").starts_with("H100") && gpus_ >= 128 ? "flash-2" : "flash-1";
-  }
-
-  // Fused attention came to Megatron-LM in 2023 and needs an Ampere GPU; tables without a version are older but on Hopper.
-  std::string megatron_attention() const {
-    const std::string gpu = row_.text("gpu");
-    return gpu.starts_with("V100") || gpu.starts_with("A100") || gpu.starts_with("Ampere") ? "unfused" : "flash";
-  }
-
   bool add_parallel() {
     const std::int64_t tp = row_.integer("tp").value_or(1);
     const std::int64_t pp = row_.integer("pp").value_or(1);
@@ -306,7 +303,8 @@ class RowTranslator {
       out_.refusal = precision.empty() ? "no precision stated" : fmt::format("precision '{}' is not modelled yet", precision);
       return false;
     }
-    if (row_.text("recompute").empty()) out_.assumed.emplace_back("no recompute");
+    const std::string recompute = row_.text("recompute").empty() ? recipe_.recompute : row_.text("recompute");
+    if (row_.text("recompute").empty()) out_.assumed.push_back(recompute.empty() ? "no recompute" : "recompute " + recompute);
     const Framework& framework = framework_of(row_.text("framework"));
     const bool pure = row_.text("notes").find("MP mode PURE") != std::string::npos;
     const bool bf16_states = precision.find("bf16 master/optimizer states") != std::string::npos;
@@ -325,7 +323,7 @@ class RowTranslator {
         tp, pp, dp, zero, framework.overlaps_gradients || zero >= 2,
         sequence_parallel(tp) ? ", sequence_parallel: true" : "",
         long_and_sparse(cp, tp) + shard_group(dp * cp, zero) + memory_words_.parallel, virtual_stages(),
-        global_batch(dp, micro), micro, *recompute_words(row_.text("recompute")), fp32_gradients ? "fp32" : low, (bf16_states ? ", fp32_master: false, optimizer_states: bf16" : "") + memory_words_.memory, *word,
+        global_batch(dp, micro), micro, *recompute_words(recompute), fp32_gradients ? "fp32" : low, (bf16_states ? ", fp32_master: false, optimizer_states: bf16" : "") + memory_words_.memory, *word,
         lora() + memory_words_.training);
     return true;
   }
@@ -359,7 +357,8 @@ class RowTranslator {
     if (cp > 1) words += fmt::format(", cp: {}, cp_style: {}", cp, row_.text("framework").starts_with("torchtitan") ? "all-gather" : "ring");
     if (row_.integer("experts").value_or(1) <= 1) return words;
     words += fmt::format(", ep: {}", row_.integer("ep").value_or(1));
-    if (const auto etp = row_.integer("etp"); etp && *etp != tp) words += fmt::format(", etp: {}", *etp);
+    const std::optional<std::int64_t> stated = row_.integer("etp");
+    if (const auto etp = stated ? stated : recipe_.expert_tp; etp && *etp != tp) words += fmt::format(", etp: {}", *etp);
     return words;
   }
 
@@ -372,6 +371,7 @@ class RowTranslator {
   const topology::Catalogue& catalogue_;
   TruthRow& out_;
   LayerWords layers_;
+  Recipe recipe_;
   std::optional<MegatronTest> test_;
   MemoryWords memory_words_;
   std::int64_t gpus_ = 0;

@@ -13,6 +13,14 @@ namespace {
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+// A thread loads 16 bytes at a time where rows of the operands begin on multiples of 16, else as many as they do begin on.
+double load_share(std::int64_t n, std::int64_t k, std::int64_t element) {
+  constexpr std::int64_t kWidest = 16;  // [B]
+  std::int64_t width = kWidest;
+  while ((n * element) % width != 0 || (k * element) % width != 0) width /= 2;
+  return static_cast<double>(std::max(width, element)) / static_cast<double>(kWidest);
+}
+
 constexpr std::array<std::int64_t, 8> kSplits{1, 2, 3, 4, 6, 8, 12, 16};
 
 // Operands of one product as they leave device memory: once where both stay in L2, else a wave of
@@ -44,6 +52,7 @@ class Problem {
           double c_bytes)
       : gpu_{gpu}, groups_{groups}, n_{n}, k_{k}, element_{static_cast<double>(plan::element_bytes(dtype))}, c_bytes_{c_bytes},
         library_{dtype == plan::Dtype::kFp8 ? gpu.gemm.fp8 : gpu.gemm.standard},
+        load_share_{load_share(n, k, plan::element_bytes(dtype))},
         rate_per_sm_{gpu.hardware.peak[static_cast<std::size_t>(dtype)].si() * library_.mma_efficiency /
                      static_cast<double>(gpu.hardware.sm_count)} {
     for (const RowGroup& group : groups) {
@@ -95,7 +104,7 @@ class Problem {
     const std::int64_t tiles = traffic.grid * split;
     GemmPlan plan{.tile = tile, .split = split, .tiles = tiles, .waves = ceil_div(tiles, sms)};
     const double at_work = static_cast<double>(std::min(tiles, sms));
-    const double bandwidth_per_sm = std::min(gpu_.gemm.sm_bandwidth.si(), gpu_.gemm.operand_bandwidth.si() / at_work);
+    const double bandwidth_per_sm = load_share_ * std::min(gpu_.gemm.sm_bandwidth.si(), gpu_.gemm.operand_bandwidth.si() / at_work);
     const double one = tile_seconds(gpu_, tile, static_cast<double>(longest_), static_cast<double>(n_), ceil_div(k_, split),
                                     rate_per_sm_, bandwidth_per_sm, element_);
     plan.seconds = std::max(static_cast<double>(plan.waves) * one, traffic.moving_s);
@@ -114,6 +123,7 @@ class Problem {
   double element_;
   double c_bytes_;
   const GemmLibrary& library_;
+  double load_share_;   // [1] of the operand bandwidth
   double rate_per_sm_;  // [FLOP/s]
   std::int64_t all_rows_ = 0;
   std::int64_t longest_ = 0;

@@ -1,0 +1,47 @@
+#include "calibration/truth_recipes.hpp"
+
+namespace stepcast::calibration {
+namespace {
+
+bool before_hopper(std::string_view gpu) {
+  return gpu.starts_with("V100") || gpu.starts_with("A100") || gpu.starts_with("Ampere");
+}
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+// llm-foundry, scripts/train/benchmarking: submit_benchmarks.py takes attn_impl triton, a flash-1 kernel, unless told otherwise;
+// the sweep of 128 H100 and more (sweep.py) names flash, by then flash-2.
+std::string foundry_attention(const RecipeQuery& q) {
+  return q.gpu.starts_with("H100") && q.gpus >= 128 ? "flash-2" : "flash-1";
+}
+
+// Fused attention came to Megatron-LM in 2023 and needs an Ampere GPU; tables without a version are older but on Hopper.
+std::string megatron_attention(const RecipeQuery& q) { return before_hopper(q.gpu) ? "unfused" : "flash"; }
+
+// dgxc-benchmarking up to v25.02: configure.sh of nemo_megatron (GPT-3), nemotron 340B and grok1 set NVTE_FUSED_ATTN=0, which
+// leaves flash-attention 2; those of llama3.1 and nemotron 15B set it to 1.
+std::string dgxc_attention(const RecipeQuery& q) {
+  const bool old = has(q.source_loc, "@v24.") || has(q.source_loc, "@v25.02");
+  const bool unfused = q.model.starts_with("GPT3") || q.model.starts_with("Grok") || q.model.starts_with("Nemotron4-340B");
+  return old && unfused ? "flash-2" : "";
+}
+
+}  // namespace
+
+Recipe recipe_of(const RecipeQuery& q) {
+  Recipe recipe;
+  // Megatron-LM and NeMo: make_vocab_size_divisible_by 128.
+  recipe.pads_vocabulary = q.framework.starts_with("Megatron") || q.framework.starts_with("NeMo") || q.framework.starts_with("MegaScale");
+  if (q.framework.starts_with("Composer")) recipe.attention = foundry_attention(q);
+  if (q.framework == "Megatron-LM" || q.framework == "Megatron") recipe.attention = megatron_attention(q);
+  if (q.framework == "NeMo/Megatron") recipe.attention = dgxc_attention(q);
+  // NeMo-Framework-Launcher 23.08, gpt3/175b.yaml: activations_checkpoint_granularity selective beside sequence_parallel; 5b.yaml: null.
+  if (q.framework == "NeMo Framework" && q.sequence_parallel) recipe.recompute = "selective (attention core)";
+  // dgxc-benchmarking, maxtext/configure.sh: remat_policy save_qkv_proj. All is computed again but those three products.
+  if (q.framework.starts_with("MaxText")) recipe.recompute = "full";
+  // Megatron-Bridge's presets for mixtures (scripts/performance): expert_tensor_parallel_size 1.
+  if (q.framework.starts_with("Megatron-Bridge")) recipe.expert_tp = 1;
+  return recipe;
+}
+
+}  // namespace stepcast::calibration

@@ -1,0 +1,31 @@
+// calibration/truth_recipes.hpp — what the launch scripts and recipes that a framework publishes set, where a row of published
+// runs does not say it: which attention kernel ran, what was recomputed, how experts were cut.
+// Source   each rule names the file that sets it (truth_recipes.cpp). A rule holds for a framework and a model or version of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace stepcast::calibration {
+
+struct RecipeQuery {
+  std::string_view framework;
+  std::string_view model;
+  std::string_view gpu;
+  std::string_view source_loc;  // repository path @ version
+  std::int64_t gpus = 0;
+  bool sequence_parallel = false;
+};
+
+struct Recipe {
+  std::string attention{};               // the scenario's word; empty: the framework's habit
+  std::string recompute{};               // as tables state it; empty: none
+  std::optional<std::int64_t> expert_tp{};
+  bool pads_vocabulary = false;          // to a multiple of 128 for each tensor-parallel rank
+};
+
+Recipe recipe_of(const RecipeQuery& query);
+
+}  // namespace stepcast::calibration
