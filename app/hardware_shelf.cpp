@@ -13,7 +13,7 @@ topology::Catalogue load_catalogue(const DataFiles& data) {
 HardwareShelf load_shelf(const DataFiles& data) {
   return {load_catalogue(data), calibration::read_profiles(data.profiles().string()),
           calibration::read_network_profiles((data.profiles() / "network").string()),
-          calibration::read_transport_profiles((data.profiles() / "transport").string())};
+          calibration::read_transport_profiles((data.profiles() / "transport").string()), (data.profiles() / "machines").string()};
 }
 
 topology::ClusterHardware pick_hardware(const HardwareShelf& shelf, const scenario::Loaded& loaded) {

@@ -18,6 +18,7 @@ struct HardwareShelf {
   std::vector<calibration::Profile> profiles;
   std::vector<calibration::NetworkCollectives> networks;
   std::vector<calibration::TransportProfile> transports;
+  std::string machines;  // folder of profiles of single machines
 };
 topology::Catalogue load_catalogue(const DataFiles& data);
 HardwareShelf load_shelf(const DataFiles& data);

@@ -32,8 +32,9 @@ TruthOutcome forecast_row(calibration::TruthRow row, const std::string& file, co
     return outcome;
   }
   try {
-    const scenario::Loaded loaded =
-        scenario::load_scenario_text(outcome.row.scenario, fmt::format("{}:{}", file, outcome.row.line));
+    std::string text = outcome.row.scenario;
+    if (!outcome.row.machine.empty()) text += fmt::format("profile: \"{}/{}.yaml\"\n", shelf.machines, outcome.row.machine);
+    const scenario::Loaded loaded = scenario::load_scenario_text(text, fmt::format("{}:{}", file, outcome.row.line));
     const Forecast f = forecast(prepare(shelf, loaded), {});
     outcome.forecast_step_s = f.step_time_s();
     if (outcome.row.memory.stated()) outcome.memory = compared_memory(f, outcome.row.memory);

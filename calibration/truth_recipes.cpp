@@ -41,6 +41,8 @@ Recipe recipe_of(const RecipeQuery& q) {
   if (q.framework.starts_with("MaxText")) recipe.recompute = "full";
   // Megatron-Bridge's presets for mixtures (scripts/performance): expert_tensor_parallel_size 1.
   if (q.framework.starts_with("Megatron-Bridge")) recipe.expert_tp = 1;
+  // SimuMax publishes the kernels of its machine beside the runs: a fifth slower than others' B200.
+  if (q.source == "MooreThreads/SimuMax" && q.gpu == "B200") recipe.machine = "b200-simumax";
   return recipe;
 }
 

@@ -14,6 +14,7 @@ struct RecipeQuery {
   std::string_view framework;
   std::string_view model;
   std::string_view gpu;
+  std::string_view source;
   std::string_view source_loc;  // repository path @ version
   std::int64_t gpus = 0;
   bool sequence_parallel = false;
@@ -23,6 +24,7 @@ struct Recipe {
   std::string attention{};               // the scenario's word; empty: the framework's habit
   std::string recompute{};               // as tables state it; empty: none
   std::optional<std::int64_t> expert_tp{};
+  std::string machine{};                 // profile of the machine (calibration/profiles/machines), where its kernels are published
   bool pads_vocabulary = false;          // to a multiple of 128 for each tensor-parallel rank
 };
 

@@ -157,9 +157,11 @@ class RowTranslator {
     }
     count_gpus();
     const std::string name = row_.text("model"), notes = row_.text("notes"), gpu = row_.text("gpu");
-    const std::string framework = row_.text("framework"), source_loc = row_.text("source_loc");
-    recipe_ = recipe_of({.framework = framework, .model = name, .gpu = gpu, .source_loc = source_loc, .gpus = gpus_,
+    const std::string framework = row_.text("framework"), source_loc = row_.text("source_loc"), source = row_.text("source");
+    recipe_ = recipe_of({.framework = framework, .model = name, .gpu = gpu, .source = source, .source_loc = source_loc, .gpus = gpus_,
                          .sequence_parallel = row_.integer("seq_parallel").value_or(0) == 1});
+    out_.machine = recipe_.machine;
+    if (!out_.machine.empty()) out_.assumed.push_back("the machine's own profile " + out_.machine);
     if (framework.starts_with("Megatron-Core"))
       test_ = megatron_test({.model = name, .notes = notes, .gpu = gpu, .hidden = *row_.integer("hidden"), .scores = scores(),
                              .context_parallel = row_.integer("cp").value_or(1) > 1, .experts = row_.integer("experts").value_or(1) > 1});

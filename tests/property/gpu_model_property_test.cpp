@@ -34,6 +34,7 @@ plan::Kernel gemm_kernel(std::int64_t m, std::int64_t n, std::int64_t k) {
 
 }  // namespace
 
+// Of products whose rows begin on multiples of 16 bytes: padding others up to that can make them faster.
 TEST_CASE("gpu: a larger product never takes less time") {
   const std::uint64_t seed = 20;
   CAPTURE(seed);
@@ -41,7 +42,7 @@ TEST_CASE("gpu: a larger product never takes less time") {
   const GpuModel model{many_tiles()};
   for (int i = 0; i < 400; ++i) {
     const auto pick = [&](std::uint64_t most) { return static_cast<std::int64_t>(rng.below(most)) + 1; };
-    const std::int64_t m = pick(8192), n = pick(8192), k = pick(16384), more = pick(4096);
+    const std::int64_t m = pick(8192), n = 8 * pick(1024), k = 8 * pick(2048), more = 8 * pick(512);
     CAPTURE(m);
     CAPTURE(n);
     CAPTURE(k);
