@@ -66,8 +66,30 @@ class StageWriter {
     emitter_.acquire(emitter_.compute, "parameters", state.parameters, Category::kParameters);
     emitter_.acquire(emitter_.compute, "gradients", state.gradients, Category::kGradients);
     emitter_.acquire(emitter_.compute, "optimizer", state.optimizer, Category::kOptimizer);
+    emitter_.acquire(emitter_.compute, "pipeline.receive", receive_buffers(), Category::kCommunication);
     emitter_.acquire(emitter_.compute, "gradient.buckets", state.buckets, Category::kCommunication);
     emitter_.acquire(emitter_.compute, "gradient.placeholders", state.placeholders, Category::kWorkspace);
+  }
+
+  // One for each micro-batch and neighbour, less those that hold a first block's saved input.
+  [[nodiscard]] Bytes receive_buffers() const {
+    if (!strategy_.receives_ahead || model_.placement.stages == 1) return Bytes{0};
+    std::vector<std::int64_t> in_flight(model_.chunks.size(), 0);
+    std::vector<std::int64_t> most(model_.chunks.size(), 0);
+    for (const Action& action : actions_) {
+      for (const Pass& pass : Passes{action}) {
+        if (pass.kind == ActionKind::kBackwardWeight) continue;
+        in_flight[pass.chunk] += is_forward(pass) ? 1 : -1;
+        most[pass.chunk] = std::max(most[pass.chunk], in_flight[pass.chunk]);
+      }
+    }
+    std::int64_t buffers = 0;
+    for (std::size_t chunk = 0; chunk < model_.chunks.size(); ++chunk) {
+      const ChunkPlace place{model_.stage, static_cast<std::uint8_t>(chunk)};
+      if (!model_.placement.first(place)) buffers += micro_batches(strategy_) - most[chunk];
+      if (!model_.placement.last(place)) buffers += micro_batches(strategy_);
+    }
+    return model_.boundary * buffers;
   }
 
   void write_passes(const Action& action) {

@@ -86,6 +86,7 @@ struct Strategy {
   // Where DeepSpeed differs from Megatron-LM in what lives how long (runtime/pipe/engine.py, zero/stage_1_and_2.py,
   // fp16/fused_optimizer.py, bf16_optimizer.py).
   bool keeps_stage_outputs = false;     // until the micro-batch's backward pass (pipe_buffers)
+  bool receives_ahead = false;          // buffers for all micro-batches' messages from the start (torch.distributed.pipelining stage.py)
   bool copies_into_buckets = false;     // gradients are flattened into a buffer to be reduced
   bool casts_gradients = false;         // 16-bit ones to fp32, all at once, for the update
   bool keeps_low_gradients = false;     // of the backward pass, beside fp32 sums

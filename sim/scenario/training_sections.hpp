@@ -183,7 +183,8 @@ struct Training {
     v.key("engine", engine,
           "Whose training loop decides what lives how long: deepspeed keeps a stage's outputs until their backward pass, copies "
           "gradients into buckets, casts 16-bit gradients to fp32 for the update, and keeps them beside fp32 sums; ddp keeps every "
-          "gradient a second time in its buckets (PyTorch's, gradient_as_bucket_view off).");
+          "gradient a second time in its buckets (PyTorch's, gradient_as_bucket_view off); torch, PyTorch's pipelining, keeps outputs as well "
+          "and has memory for what it will receive of all micro-batches.");
   }
   friend bool operator==(const Training&, const Training&) = default;
 };

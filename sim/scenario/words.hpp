@@ -122,9 +122,12 @@ constexpr WordList<AdapterBase, 2> enum_words(AdapterBase) {
 }
 
 // Whose training loop.
-enum class EngineChoice : std::uint8_t { kMegatron, kDeepSpeed, kDdp };
-constexpr WordList<EngineChoice, 3> enum_words(EngineChoice) {
-  return {{{"megatron", EngineChoice::kMegatron}, {"deepspeed", EngineChoice::kDeepSpeed}, {"ddp", EngineChoice::kDdp}}};
+enum class EngineChoice : std::uint8_t { kMegatron, kDeepSpeed, kDdp, kTorch };
+constexpr WordList<EngineChoice, 4> enum_words(EngineChoice) {
+  return {{{"megatron", EngineChoice::kMegatron},
+           {"deepspeed", EngineChoice::kDeepSpeed},
+           {"ddp", EngineChoice::kDdp},
+           {"torch", EngineChoice::kTorch}}};
 }
 
 enum class FlopsConventionChoice : std::uint8_t { kMegatron, kPalm, kLlama };

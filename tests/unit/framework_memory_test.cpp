@@ -78,6 +78,18 @@ TEST_CASE("framework memory: stages that keep their outputs") {
   CHECK(plan::memory_timeline(with.programs[0]).at_end == plan::memory_timeline(without.programs[0]).at_end);
 }
 
+// Eight micro-batches of 1024 x 1024 x 2 B: the first stage receives their gradients, the last one their activations, one of
+// which is the saved input of the micro-batch in flight.
+TEST_CASE("framework memory: buffers for all that a stage will receive") {
+  Strategy s = pipeline();
+  const workload::ModelShape shape = gpt_shape(4, 1024, 16);
+  CHECK(bytes_of(make_plan(shape, s).programs[0], "pipeline.receive") == 0);
+  s.receives_ahead = true;
+  const plan::Plan plan = make_plan(shape, s);
+  CHECK(bytes_of(plan.programs[0], "pipeline.receive") == 8 * 2 * 1024 * 1024);
+  CHECK(bytes_of(plan.programs[1], "pipeline.receive") == 7 * 2 * 1024 * 1024);
+}
+
 // n gradients of this worker: 2 B flat and 4 B cast with ZeRO, 4 B of casts and 4 B flat without.
 TEST_CASE("framework memory: 16-bit gradients cast for the update") {
   Strategy s = pipeline();

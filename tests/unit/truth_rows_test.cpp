@@ -54,6 +54,7 @@ TEST_CASE("truth rows: what frameworks hold in memory") {
   const MemoryWords titan = memory_words({.framework = "torchtitan FSDP2", .gpu = "H100-SXM", .pipeline = true});
   CHECK(titan.memory == ", logit_copies: 1, expandable_segments: true");
   CHECK(titan.parallel == ", zero3_reshard_after_forward: false");
+  CHECK(titan.training == ", engine: torch");
   CHECK(memory_words({.framework = "PyTorch-Lightning DDP (AMP)"}).training == ", engine: ddp");
   CHECK(memory_words({.framework = "Megatron-DeepSpeed", .notes = "bitsandbytes 8-bit Adam"}).training ==
         ", optimizer: adam-8bit, engine: deepspeed");
