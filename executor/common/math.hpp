@@ -28,6 +28,9 @@ class Math {
   Math& operator=(const Math&) = delete;
   virtual ~Math() = default;
 
+  // What follows runs on this stream of the plan. Backends whose calls run at once do not care.
+  virtual void on(std::size_t) {}
+
   // Zeroed memory of the device, freed with the Math.
   virtual float* floats(std::size_t count) = 0;
   virtual std::int32_t* tokens(std::size_t count) = 0;
@@ -53,7 +56,8 @@ class Math {
   // sums[i] *= exp(own[i] - all[i]): sums over one's own largest, now over everybody's.
   virtual void rescale(std::size_t rows, const float* own, const float* all, float* sums) = 0;
   virtual void adam(const kernels::AdamStep& step, std::size_t count, float* p, const float* g, float* m, float* v) = 0;
-  [[nodiscard]] virtual double sum_of_squares(const float* data, std::size_t count) = 0;
+  // Added to *sum, which lies in the device's memory.
+  virtual void add_squares(const float* data, std::size_t count, float* sum) = 0;
 };
 
 }  // namespace stepcast::executor

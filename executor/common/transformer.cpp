@@ -263,15 +263,13 @@ void Transformer::forget(const std::string& label, const Place& s) {
   if (label == "layer.mlp.activation") poison(t.a, facts_.ffn);
 }
 
-double Transformer::squares(std::size_t begin, std::size_t end) const {
-  double sum = 0.0;
+void Transformer::add_squares(std::size_t begin, std::size_t end, float* sum) const {
   for (const Parameter& p : parameters_.all()) {
     if (p.replicated && facts_.tp_rank > 0) continue;
     const std::size_t from = std::max(begin, p.offset);
     const std::size_t to = std::min(end, p.offset + p.size());
-    if (from < to) sum += math_.sum_of_squares(gradients_ + from, to - from);
+    if (from < to) math_.add_squares(gradients_ + from, to - from, sum);
   }
-  return sum;
 }
 
 void Transformer::update(const kernels::AdamStep& step, std::size_t begin, std::size_t end) {

@@ -40,8 +40,8 @@ class Transformer {
 
   // What this operator wrote is gone: the backward pass has to compute it again.
   void forget(const std::string& label, const Place& at);
-  // Sums of squares of gradients in [begin, end), each parameter of the model counted by one tensor-parallel worker.
-  [[nodiscard]] double squares(std::size_t begin, std::size_t end) const;
+  // Adds the squares of gradients in [begin, end) to *sum, each parameter of the model counted by one tensor-parallel worker.
+  void add_squares(std::size_t begin, std::size_t end, float* sum) const;
   // Adam on [begin, end).
   void update(const kernels::AdamStep& step, std::size_t begin, std::size_t end);
   // The three reductions of the vocabulary-parallel loss: `rows` floats each.

@@ -65,11 +65,6 @@ std::size_t element_size(plan::Dtype dtype) { return static_cast<std::size_t>(pl
 
 }  // namespace
 
-Part part_of(std::size_t bytes, std::size_t slot, std::size_t slots, std::size_t element) {
-  const std::size_t each = bytes / element / slots * element;
-  return {slot * each, slot + 1 == slots ? bytes : (slot + 1) * each};
-}
-
 void reduce_scatter(const Ring& ring, plan::Dtype dtype, std::span<std::byte> buffer) {
   const std::size_t n = ring.size();
   const auto part = [&](std::size_t slot) { return sub(buffer, part_of(buffer.size(), slot % n, n, element_size(dtype))); };

@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "executor/cpu/messenger.hpp"
-#include "executor/cpu/payload.hpp"
+#include "executor/common/part.hpp"
+#include "executor/common/payload.hpp"
 #include "sim/plan/kernel.hpp"
 
 namespace stepcast::executor {
@@ -31,13 +32,6 @@ struct Ring {
 
   [[nodiscard]] std::size_t size() const { return members.size(); }
 };
-
-// Part `slot` of `bytes` cut for n slots at element boundaries: [begin, end). The last may be longer.
-struct Part {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-};
-Part part_of(std::size_t bytes, std::size_t slot, std::size_t slots, std::size_t element);
 
 // `buffer` holds all of it on every worker, as nccl-tests counts; in place.
 void all_reduce(const Ring& ring, plan::Dtype dtype, std::span<std::byte> buffer);

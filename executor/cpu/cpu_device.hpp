@@ -10,7 +10,7 @@
 #include "executor/common/device.hpp"
 #include "executor/cpu/memory_pool.hpp"
 #include "executor/cpu/messenger.hpp"
-#include "executor/cpu/payload.hpp"
+#include "executor/common/payload.hpp"
 #include "executor/cpu/stream.hpp"
 
 namespace stepcast::executor {

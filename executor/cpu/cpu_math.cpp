@@ -79,10 +79,10 @@ void CpuMath::rescale(std::size_t rows, const float* own, const float* all, floa
 void CpuMath::adam(const kernels::AdamStep& step, std::size_t count, float* p, const float* g, float* m, float* v) {
   for_index(static_cast<std::int64_t>(count), [&](std::int64_t i) { kernels::adam_element(i, step, p, g, m, v); });
 }
-double CpuMath::sum_of_squares(const float* data, std::size_t count) {
-  double sum = 0.0;
-  for (std::size_t i = 0; i < count; ++i) sum += double{data[i]} * double{data[i]};
-  return sum;
+void CpuMath::add_squares(const float* data, std::size_t count, float* sum) {
+  double squares = 0.0;
+  for (std::size_t i = 0; i < count; ++i) squares += double{data[i]} * double{data[i]};
+  *sum += static_cast<float>(squares);
 }
 
 }  // namespace stepcast::executor

@@ -33,7 +33,7 @@ class CpuMath : public Math {
   void loss_gradient(std::int64_t rows, const kernels::Band& band, const std::int32_t* labels, const kernels::LossRows& in, float scale, float* logits) override;
   void rescale(std::size_t rows, const float* own, const float* all, float* sums) override;
   void adam(const kernels::AdamStep& step, std::size_t count, float* p, const float* g, float* m, float* v) override;
-  [[nodiscard]] double sum_of_squares(const float* data, std::size_t count) override;
+  void add_squares(const float* data, std::size_t count, float* sum) override;
 
  private:
   std::vector<std::unique_ptr<float[]>> floats_;

@@ -12,10 +12,11 @@
 
 #include "executor/common/cpu_limits.hpp"
 #include "executor/common/shrink.hpp"
+#include "executor/cpu/cpu_math.hpp"
 #include "executor/cpu/gemm.hpp"
 #include "executor/cpu/machine_facts.hpp"
 #include "executor/cpu/measure.hpp"
-#include "executor/cpu/model_payload.hpp"
+#include "executor/common/model_payload.hpp"
 #include "executor/cpu/mpi_messenger.hpp"
 #include "executor/cpu/synthetic_payload.hpp"
 #include "executor/cpu/worker.hpp"
@@ -92,7 +93,8 @@ void run(const MpiSession& mpi, const WorkerOptions& options) {
   const plan::Program& program = plan.program(rank);
   MpiMessenger messenger{plan.groups.size() + 1};
   const auto seed = static_cast<std::uint64_t>(options.seed);
-  const std::unique_ptr<Payload> payload = options.train ? std::unique_ptr<Payload>{std::make_unique<ModelPayload>(plan, rank, options.plan, seed)}
+  CpuMath math;
+  const std::unique_ptr<Payload> payload = options.train ? std::unique_ptr<Payload>{std::make_unique<ModelPayload>(plan, rank, options.plan, math, seed)}
                                                          : std::make_unique<SyntheticPayload>(program, seed + mpi.rank());
   CpuDevice device{plan, rank, messenger, *payload, options.memory};
   RecordWriter records{options.records + '.' + std::to_string(mpi.rank()) + ".records"};

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "executor/common/cpu_limits.hpp"
-#include "executor/cpu/payload.hpp"
+#include "executor/common/payload.hpp"
 #include "sim/plan/kernel.hpp"
 
 namespace stepcast::executor {

@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "executor/cpu/payload.hpp"
+#include "executor/common/payload.hpp"
 #include "sim/plan/plan.hpp"
 
 namespace stepcast::executor {

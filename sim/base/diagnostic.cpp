@@ -4,16 +4,14 @@
 #include <tuple>
 #include <utility>
 
-#include <fmt/format.h>
-
 namespace stepcast {
 namespace {
 
 std::string render_one(const Diagnostic& d) {
   std::string text;
   if (!d.where.file.empty()) {
-    text += d.where.line > 0 ? fmt::format("{}:{}:{}: ", d.where.file, d.where.line, d.where.column)
-                             : fmt::format("{}: ", d.where.file);
+    text += d.where.line > 0 ? d.where.file + ':' + std::to_string(d.where.line) + ':' + std::to_string(d.where.column) + ": "
+                             : d.where.file + ": ";
   }
   text += "error: ";
   if (!d.path.empty()) text += d.path + ": ";
@@ -37,7 +35,7 @@ std::string render(std::span<const Diagnostic> diagnostics, std::size_t limit) {
     if (i > 0) text += '\n';
     text += render_one(sorted[i]);
   }
-  if (sorted.size() > limit) text += fmt::format("\nand {} more", sorted.size() - limit);
+  if (sorted.size() > limit) text += "\nand " + std::to_string(sorted.size() - limit) + " more";
   return text;
 }
 

@@ -9,8 +9,6 @@
 #include <filesystem>
 #include <system_error>
 
-#include <fmt/format.h>
-
 #include "sim/base/diagnostic.hpp"
 
 namespace stepcast {
@@ -30,9 +28,9 @@ std::string read_file(const std::string& path, std::size_t most) {
   do {
     in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
     text.append(piece.data(), static_cast<std::size_t>(in.gcount()));
-    if (text.size() > most) throw refuse("too large", fmt::format("at most {} bytes", most));
+    if (text.size() > most) throw refuse("too large", "at most " + std::to_string(most) + " bytes");
   } while (in);
-  if (!in.eof()) throw refuse(fmt::format("cannot be read: {}", std::strerror(errno)));
+  if (!in.eof()) throw refuse(std::string{"cannot be read: "} + std::strerror(errno));
   return text;
 }
 
@@ -54,7 +52,7 @@ OutputFile::OutputFile(const std::string& path) : path_{path}, target_{path} {
   if (fs::is_directory(there)) refuse(EISDIR);
   if (fs::is_symlink(fs::symlink_status(path, error)) && fs::exists(there)) target_ = fs::canonical(path, error).string();
   // Renaming onto a device would put a plain file in its place.
-  if (!fs::exists(there) || fs::is_regular_file(there)) aside_ = fmt::format("{}.{}.part", target_, ::getpid());
+  if (!fs::exists(there) || fs::is_regular_file(there)) aside_ = target_ + '.' + std::to_string(::getpid()) + ".part";
   out_.open(aside_.empty() ? target_ : aside_, std::ios::binary);
   if (!out_) refuse(errno);
 }
@@ -80,7 +78,7 @@ void OutputFile::commit() {
 void OutputFile::refuse(int reason) const {
   // Thrown from the constructor too, where no destructor runs.
   if (!aside_.empty()) std::remove(aside_.c_str());
-  throw SystemError(fmt::format("{}: cannot be written: {}", path_, std::strerror(reason)));
+  throw SystemError(path_ + ": cannot be written: " + std::strerror(reason));
 }
 
 }  // namespace stepcast

@@ -29,7 +29,9 @@ std::string three_figures(double value) {
   if (value == 0.0) return "0";
   const double magnitude = std::floor(std::log10(std::abs(value)));
   const int decimals = std::clamp(2 - static_cast<int>(magnitude), 0, 3);
-  return fmt::format("{:.{}f}", value, decimals);
+  std::array<char, 400> text{};  // the largest double has 309 digits
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed, decimals);
+  return {text.data(), end};
 }
 
 struct Scale {

@@ -1,7 +1,5 @@
 #include <array>
 
-#include <fmt/format.h>
-
 #include "sim/base/file.hpp"
 #include "sim/plan/plan_file.hpp"
 #include "sim/plan/token_line.hpp"
@@ -26,7 +24,7 @@ class Reader {
       }
     }
     for (std::size_t i = 0; i < kOnce.size(); ++i) {
-      if (!seen_[i]) refuse_whole(fmt::format("the file has no '{}' line", kOnce[i]), "");
+      if (!seen_[i]) refuse_whole(std::string{"the file has no '"} + kOnce[i] + "' line", "");
     }
     return std::move(plan_);
   }
@@ -52,12 +50,12 @@ class Reader {
 
   void read_version() {
     if (!next_line() || line_.word("a keyword") != "stepcast-plan") {
-      refuse_whole("this is not a plan file", fmt::format("a plan file starts with the line 'stepcast-plan {}'", kPlanFileVersion));
+      refuse_whole("this is not a plan file", "a plan file starts with the line 'stepcast-plan " + std::to_string(kPlanFileVersion) + "'");
     }
     const int version = line_.integer<int>("version", 0, kMost32);
     if (version != kPlanFileVersion) {
-      line_.refuse(fmt::format("version {} of the plan file form is not known here", version),
-                   fmt::format("version {}", kPlanFileVersion),
+      line_.refuse("version " + std::to_string(version) + " of the plan file form is not known here",
+                   "version " + std::to_string(kPlanFileVersion),
                    version > kPlanFileVersion ? "a newer stepcast wrote this file; update this program" : "write the plan again");
     }
     line_.finish();
@@ -67,7 +65,7 @@ class Reader {
     const std::string_view keyword = line_.word("a keyword");
     for (std::size_t i = 0; i < kOnce.size(); ++i) {
       if (keyword != kOnce[i]) continue;
-      if (seen_[i]) line_.refuse(fmt::format("a second '{}' line", keyword));
+      if (seen_[i]) line_.refuse("a second '" + std::string{keyword} + "' line");
       seen_[i] = true;
     }
     if (keyword == "name") {
@@ -147,7 +145,7 @@ class Reader {
     p.name = line_.quoted("name");
     line_.finish();
     while (true) {
-      if (!next_line()) refuse_whole(fmt::format("the program that begins on line {} has no 'end'", begins), "the file may be cut off");
+      if (!next_line()) refuse_whole("the program that begins on line " + std::to_string(begins) + " has no 'end'", "the file may be cut off");
       const char first = line_.peek().front();
       if (first >= '0' && first <= '9') {
         read_instruction(p);
@@ -158,7 +156,7 @@ class Reader {
     }
     // Each event is recorded by one instruction; a larger count is a slip (and would cost memory).
     if (p.event_count > p.instructions.size()) {
-      line_.refuse(fmt::format("the program declares {} events but has {} instructions", p.event_count, p.instructions.size()));
+      line_.refuse("the program declares " + std::to_string(p.event_count) + " events but has " + std::to_string(p.instructions.size()) + " instructions");
     }
     plan_.programs.push_back(std::move(p));
   }

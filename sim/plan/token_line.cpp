@@ -61,7 +61,7 @@ void TokenLine::refuse(const std::string& problem, const std::string& expected, 
 
 void TokenLine::refuse_token(const char* what, const std::string& expected) const {
   throw UserError(Diagnostic{.where = position(),
-                             .problem = fmt::format("wrong {}", what),
+                             .problem = std::string{"wrong "} + what,
                              .expected = expected,
                              .got = next_ > 0 && next_ <= tokens_.size() ? shown(tokens_[next_ - 1].text) : "nothing"});
 }
@@ -70,16 +70,16 @@ void TokenLine::refuse_word(const char* what, const std::vector<std::string>& wo
   const std::string got = shown(tokens_[next_ - 1].text);
   const auto near = nearest_word(got, words);
   throw UserError(Diagnostic{.where = position(),
-                             .problem = fmt::format("unknown {}", what),
+                             .problem = std::string{"unknown "} + what,
                              .expected = one_of(words),
                              .got = got,
-                             .hint = near ? fmt::format("did you mean '{}'?", *near) : ""});
+                             .hint = near ? "did you mean '" + *near + "'?" : ""});
 }
 
 std::string_view TokenLine::word(const char* what) {
   if (at_end()) {
     throw UserError(Diagnostic{.where = {file_, number_, static_cast<int>(length_) + 1},
-                               .problem = fmt::format("the line ends where {} is expected", what)});
+                               .problem = std::string{"the line ends where "} + what + " is expected"});
   }
   return tokens_[next_++].text;
 }

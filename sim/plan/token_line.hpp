@@ -10,8 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
 #include "sim/plan/names.hpp"
@@ -39,7 +37,7 @@ class TokenLine {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error == std::errc::invalid_argument || end != text.data() + text.size()) refuse_token(what, "a whole number");
     if (error != std::errc{} || value < least || value > most) {
-      refuse_token(what, fmt::format("a number from {} to {}", least, most));
+      refuse_token(what, "a number from " + std::to_string(least) + " to " + std::to_string(most));
     }
     return value;
   }
@@ -49,7 +47,7 @@ class TokenLine {
   IdType id(const char* what, std::size_t count) {
     if (count == 0) {
       word(what);
-      refuse_token(what, fmt::format("a {} declared above; there is none", what));
+      refuse_token(what, std::string{"a "} + what + " declared above; there is none");
     }
     return IdType{integer<std::size_t>(what, 0, count - 1)};
   }

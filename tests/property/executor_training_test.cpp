@@ -5,7 +5,8 @@
 #include <functional>
 #include <mutex>
 
-#include "executor/cpu/model_payload.hpp"
+#include "executor/common/model_payload.hpp"
+#include "executor/cpu/cpu_math.hpp"
 #include "models/parallel/planner.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "tests/support/local_workers.hpp"
@@ -51,7 +52,8 @@ std::vector<double> losses(const plan::Plan& plan) {
   std::vector<double> sums(kSteps, 0.0);
   std::mutex mutex;
   test::for_workers(plan.world_size(), [&](RankId rank, Messenger& messenger) {
-    ModelPayload payload{plan, rank, "test", 1};
+    CpuMath math;
+    ModelPayload payload{plan, rank, "test", math, 1};
     CpuDevice device{plan, rank, messenger, payload, Bytes{std::int64_t{1} << 40}};
     for (int step = 0; step < kSteps; ++step) {
       play(plan.program(rank), device);
@@ -134,7 +136,8 @@ TEST_CASE("training: a plan that recomputes less than it drops does not learn") 
 TEST_CASE("training: what is not understood is refused, naming it") {
   const auto refused = [](const workload::ModelShape& shape, const parallel::Strategy& s, const char* text) {
     const plan::Plan plan = parallel::make_plan(shape, s);
-    CHECK_THROWS_WITH_AS((ModelPayload{plan, RankId{0U}, "p.plan", 1}), doctest::Contains(text), UserError);
+    CpuMath math;
+    CHECK_THROWS_WITH_AS((ModelPayload{plan, RankId{0U}, "p.plan", math, 1}), doctest::Contains(text), UserError);
   };
   workload::ModelShape shape = tiny();
   shape.gated_mlp = false;

@@ -5,7 +5,9 @@
 #include <functional>
 #include <vector>
 
+#include "executor/common/kernels/attention.hpp"
 #include "executor/cpu/attention.hpp"
+#include "executor/cpu/cpu_math.hpp"
 #include "executor/cpu/gemm.hpp"
 #include "executor/cpu/host_adam.hpp"
 #include "sim/base/random.hpp"
@@ -151,4 +153,31 @@ TEST_CASE("executor: Adam's first steps by hand") {
   // Step 2 with the same gradient: corrected moments are the same again.
   adam({.rate = 0.1F, .weight_decay = 0.5F}, 2, {p, g, m, v});
   CHECK(p[0] == doctest::Approx(0.9 * 0.95 - 0.1).epsilon(1e-5));
+}
+
+// The bodies that devices without a fused kernel run, against the blocked one: the same numbers, two samples, grouped heads.
+TEST_CASE("executor: attention row by row is attention") {
+  const plan::AttentionShape s{2, 4, 2, 33, 33, 8, 8, true, std::nullopt};
+  const std::int64_t width = 4 * 8 + 2 * 2 * 8;
+  const std::int64_t rows = s.batch * s.kv_length;
+  const Floats qkv = random_values(count(rows, width, 1), 7);
+  const kernels::AttentionRows a{s.kv_length, s.query_heads, s.kv_heads, s.head_dim, width, qkv.data()};
+  CpuMath math;
+  Floats out(count(rows, 4, 8));
+  Floats sums(count(rows, 4, 1));
+  Floats out_rows(out.size());
+  Floats sums_rows(sums.size());
+  math.attention({s, qkv.data()}, out.data(), sums.data());
+  for (std::int64_t i = 0; i < rows * s.query_heads; ++i) kernels::attention_row(i, a, out_rows.data(), sums_rows.data());
+  CHECK(distance(out_rows, {out.begin(), out.end()}) < 1e-6);
+  CHECK(distance(sums_rows, {sums.begin(), sums.end()}) < 1e-6);
+
+  const Floats dout = random_values(out.size(), 8);
+  Floats d(qkv.size());
+  Floats d_rows(qkv.size());
+  math.attention_gradient({s, qkv.data()}, out.data(), sums.data(), dout.data(), d.data());
+  const kernels::AttentionSlopes slopes{out.data(), sums.data(), dout.data()};
+  for (std::int64_t i = 0; i < rows * s.query_heads; ++i) kernels::attention_query_gradient(i, a, slopes, d_rows.data());
+  for (std::int64_t i = 0; i < rows * s.kv_heads; ++i) kernels::attention_key_gradient(i, a, slopes, d_rows.data());
+  CHECK(distance(d_rows, {d.begin(), d.end()}) < 1e-5);
 }

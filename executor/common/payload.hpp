@@ -1,4 +1,4 @@
-// executor/cpu/payload.hpp — what instructions compute on and move. The device knows streams and messages; a payload knows data: random
+// executor/common/payload.hpp — what instructions compute on and move. The device knows streams and messages; a payload knows data: random
 // numbers (synthetic_payload.hpp), or a model that learns.
 //
 // Calls come from the thread of the instruction's stream, in the plan's order. `i` is the instruction's index in the program.

@@ -1,16 +1,16 @@
-#include "executor/cpu/model_payload.hpp"
+#include "executor/common/model_payload.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "executor/cpu/collectives.hpp"
+#include "executor/common/part.hpp"
 #include "sim/base/check.hpp"
 #include "sim/base/diagnostic.hpp"
 
 namespace stepcast::executor {
 
-ModelPayload::ModelPayload(const plan::Plan& plan, RankId rank, const std::string& file, std::uint64_t seed, const TrainingSettings& settings)
-    : program_{plan.program(rank)}, file_{file}, settings_{settings}, facts_{read_transformer(plan, rank, file)}, model_{facts_, program_, math_, seed} {
+ModelPayload::ModelPayload(const plan::Plan& plan, RankId rank, const std::string& file, Math& math, std::uint64_t seed, const TrainingSettings& settings)
+    : program_{plan.program(rank)}, file_{file}, settings_{settings}, math_{math}, facts_{read_transformer(plan, rank, file)}, model_{facts_, program_, math_, seed}, square_sum_{math.floats(1)} {
   for (const plan::Instruction& i : program_.instructions) {
     if (i.stage == plan::Stage::kRecompute && i.layer && std::holds_alternative<plan::Compute>(i.body)) recomputed_[place_of(i).layer].insert(label(i));
   }
@@ -105,11 +105,12 @@ void ModelPayload::lay_buckets(const plan::Plan& plan, RankId rank) {
       const Part part = part_of(room * sizeof(float), slot, members.size(), sizeof(float));
       bucket.own_begin = std::min(bucket.end, bucket.begin + part.begin / sizeof(float));
       bucket.own_end = std::min(bucket.end, bucket.begin + part.end / sizeof(float));
-      bucket.padded.resize(room);
+      bucket.padded = math_.floats(room);
+      bucket.padded_size = room;
     }
     buckets_.push_back(std::move(bucket));
   }
-  if (buckets_.empty()) buckets_.push_back({.begin = 0, .end = model_.parameters().size(), .own_begin = 0, .own_end = model_.parameters().size(), .padded = {}});
+  if (buckets_.empty()) buckets_.push_back({.begin = 0, .end = model_.parameters().size(), .own_begin = 0, .own_end = model_.parameters().size()});
   if (buckets_.back().end != model_.parameters().size()) {
     throw UserError(Diagnostic{.where = {file_, 0, 0}, .problem = "gradient buckets do not add up to the parameters of program \"" + program_.name + "\"",
                                .expected = std::to_string(model_.parameters().size()) + " elements", .got = std::to_string(buckets_.back().end)});
@@ -119,6 +120,7 @@ void ModelPayload::lay_buckets(const plan::Plan& plan, RankId rank) {
 void ModelPayload::begin_step() { model_.begin_step(); }
 
 void ModelPayload::compute(std::size_t i) {
+  use_stream(i);
   const Action& action = actions_[i];
   switch (action.kind) {
     case Kind::kOperator: {
@@ -130,13 +132,14 @@ void ModelPayload::compute(std::size_t i) {
       return;
     }
     case Kind::kGradientNorm: {
-      double sum = 0.0;
-      for (const Bucket& bucket : buckets_) sum += model_.squares(bucket.own_begin, bucket.own_end);
-      square_sum_ = static_cast<float>(sum);
+      math_.fill(square_sum_, 1, 0.0F);
+      for (const Bucket& bucket : buckets_) model_.add_squares(bucket.own_begin, bucket.own_end, square_sum_);
       return;
     }
     case Kind::kUpdate: {
-      const float norm = std::sqrt(square_sum_);
+      float squares = 0.0F;
+      math_.download(square_sum_, {&squares, 1});
+      const float norm = std::sqrt(squares);
       const kernels::AdamStep step = kernels::adam_step(settings_.adam, ++updates_, norm > settings_.clip ? settings_.clip / norm : 1.0F);
       for (const Bucket& bucket : buckets_) model_.update(step, bucket.own_begin, bucket.own_end);
       return;
@@ -146,32 +149,35 @@ void ModelPayload::compute(std::size_t i) {
 }
 
 // A bucket without padding is exchanged where it lies.
-std::span<std::byte> ModelPayload::bucket_buffer(const plan::Collective& collective, Bucket& bucket, const float* from, float* in_place) {
-  if (bucket.padded.empty()) return std::as_writable_bytes(std::span{in_place + bucket.begin, bucket.end - bucket.begin});
-  SIM_CHECK(static_cast<std::size_t>(collective.bytes.count()) == bucket.padded.size() * sizeof(float), collective.bytes.count());
-  std::copy(from + bucket.begin, from + bucket.end, bucket.padded.begin());
-  std::fill(bucket.padded.begin() + static_cast<std::ptrdiff_t>(bucket.end - bucket.begin), bucket.padded.end(), 0.0F);
-  return std::as_writable_bytes(std::span{bucket.padded});
+std::span<std::byte> ModelPayload::bucket_buffer(const Bucket& bucket, float* row) {
+  if (bucket.padded == nullptr) return std::as_writable_bytes(std::span{row + bucket.begin, bucket.end - bucket.begin});
+  math_.copy(row + bucket.begin, bucket.padded, bucket.end - bucket.begin);
+  math_.fill(bucket.padded + (bucket.end - bucket.begin), bucket.padded_size - (bucket.end - bucket.begin), 0.0F);
+  return std::as_writable_bytes(std::span{bucket.padded, bucket.padded_size});
 }
 
-void ModelPayload::bucket_back(Bucket& bucket, float* to) {
-  if (!bucket.padded.empty()) std::copy_n(bucket.padded.begin(), bucket.end - bucket.begin, to + bucket.begin);
+void ModelPayload::bucket_back(const Bucket& bucket, float* row) {
+  if (bucket.padded != nullptr) math_.copy(bucket.padded, row + bucket.begin, bucket.end - bucket.begin);
 }
 
 std::span<std::byte> ModelPayload::collective(std::size_t i) {
+  use_stream(i);
   const Action& action = actions_[i];
-  const auto& c = std::get<plan::Collective>(program_.instructions[i].body);
   switch (action.kind) {
-    case Kind::kNormSum: return std::as_writable_bytes(std::span{&square_sum_, 1});
-    case Kind::kGradientBucket: return bucket_buffer(c, buckets_[action.bucket], model_.gradients(), model_.gradients());
-    case Kind::kParameterBucket: return bucket_buffer(c, buckets_[action.bucket], model_.values(), model_.values());
-    default: return std::as_writable_bytes(std::span{(model_.*action.tensor)(action.at), static_cast<std::size_t>(c.bytes.count()) / sizeof(float)});
+    case Kind::kNormSum: return std::as_writable_bytes(std::span{square_sum_, 1});
+    case Kind::kGradientBucket: return bucket_buffer(buckets_[action.bucket], model_.gradients());
+    case Kind::kParameterBucket: return bucket_buffer(buckets_[action.bucket], model_.values());
+    default: {
+      const auto bytes = static_cast<std::size_t>(std::get<plan::Collective>(program_.instructions[i].body).bytes.count());
+      return std::as_writable_bytes(std::span{(model_.*action.tensor)(action.at), bytes / sizeof(float)});
+    }
   }
 }
 
 std::span<std::byte> ModelPayload::landing(std::size_t i) { refuse(program_.instructions[i]); }
 
 void ModelPayload::collected(std::size_t i) {
+  use_stream(i);
   const Action& action = actions_[i];
   if (action.kind == Kind::kMost) model_.most_reduced(action.at);
   if (action.kind == Kind::kGradientBucket) bucket_back(buckets_[action.bucket], model_.gradients());
@@ -195,7 +201,5 @@ std::vector<std::pair<std::string, double>> ModelPayload::values() const {
   if (!facts_.last || facts_.tp_rank > 0) return {};
   return {{"loss", model_.loss()}};
 }
-
-std::span<const float> ModelPayload::parameters() const { return {const_cast<Transformer&>(model_).values(), model_.parameters().size()}; }
 
 }  // namespace stepcast::executor

@@ -1,4 +1,4 @@
-// executor/cpu/model_payload.hpp — a plan's instructions on a model that learns (common/transformer.hpp): operators by label, collectives on
+// executor/common/model_payload.hpp — a plan's instructions on a model that learns (common/transformer.hpp): operators by label, collectives on
 // the tensors that they sum, gradient buckets as ranges of the row of parameters, Adam on what this worker owns.
 //
 // What a plan recomputes is destroyed after its forward pass, so that a plan that recomputes too little fails visibly.
@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "executor/common/payload.hpp"
 #include "executor/common/transformer.hpp"
-#include "executor/cpu/cpu_math.hpp"
-#include "executor/cpu/payload.hpp"
 
 namespace stepcast::executor {
 
@@ -23,7 +22,7 @@ struct TrainingSettings {
 class ModelPayload : public Payload {
  public:
   // Throws UserError naming `file` where the plan is not understood (transformer_facts.hpp).
-  ModelPayload(const plan::Plan& plan, RankId rank, const std::string& file, std::uint64_t seed, const TrainingSettings& settings = {});
+  ModelPayload(const plan::Plan& plan, RankId rank, const std::string& file, Math& math, std::uint64_t seed, const TrainingSettings& settings = {});
 
   void begin_step() override;
   void compute(std::size_t i) override;
@@ -39,7 +38,6 @@ class ModelPayload : public Payload {
   void load_batch(std::size_t i) override;
   [[nodiscard]] std::vector<std::pair<std::string, double>> values() const override;
 
-  [[nodiscard]] std::span<const float> parameters() const;
   [[nodiscard]] const Parameters& layout() const { return model_.parameters(); }
 
  private:
@@ -56,7 +54,8 @@ class ModelPayload : public Payload {
     std::size_t end = 0;
     std::size_t own_begin = 0;  // what this worker updates
     std::size_t own_end = 0;
-    std::vector<float> padded;  // where shards want whole parts
+    float* padded = nullptr;    // where shards want whole parts
+    std::size_t padded_size = 0;
   };
 
   Action action_of(const plan::Instruction& instruction) const;
@@ -64,19 +63,20 @@ class ModelPayload : public Payload {
   [[nodiscard]] Place place_of(const plan::Instruction& instruction) const;
   [[noreturn]] void refuse(const plan::Instruction& instruction) const;
   [[nodiscard]] const std::string& label(const plan::Instruction& i) const { return program_.labels[i.label.index()]; }
-  std::span<std::byte> bucket_buffer(const plan::Collective& collective, Bucket& bucket, const float* from, float* in_place);
-  void bucket_back(Bucket& bucket, float* to);
+  std::span<std::byte> bucket_buffer(const Bucket& bucket, float* row);
+  void bucket_back(const Bucket& bucket, float* row);
+  void use_stream(std::size_t i) { math_.on(program_.instructions[i].stream.index()); }
 
   const plan::Program& program_;
   std::string file_;
   TrainingSettings settings_;
-  CpuMath math_;
+  Math& math_;
   TransformerFacts facts_;
   Transformer model_;
   std::vector<Action> actions_;
   std::vector<Bucket> buckets_;
   std::map<std::size_t, std::set<std::string>> recomputed_;  // layer -> labels
-  float square_sum_ = 0.0F;
+  float* square_sum_;  // in the device's memory
   std::int64_t updates_ = 0;
 };
 
