@@ -151,9 +151,10 @@ std::string measured_text(const MeasuredRun& run, const plan::Plan& plan, const 
   const auto line = [](const char* name, const std::string& value) { return fmt::format("  {:<14}{}\n", name, value); };
   const auto [least, most] = std::minmax_element(run.steps.begin(), run.steps.end());
   std::string text = paint(terminal, Tone::kStrong, run.name) + '\n';
-  text += line("backend", fmt::format("{}: {} worker{} on {} host{} ({}, {} cores), {} thread{} each", run.backend, plan.world_size(), plan.world_size() == 1 ? "" : "s",
-                                      run.hosts.size(), run.hosts.size() == 1 ? "" : "s", fact("cpu"), fact("cores"), fact("threads"), fact("threads") == "1" ? "" : "s"));
-  text += line("messages", fmt::format("{}, {} collectives", fact("mpi"), fact("collectives")));
+  const std::string where = fact("gpu").empty() ? fmt::format("{}, {} cores", fact("cpu"), fact("cores")) : fmt::format("{}, driver {}", fact("gpu"), fact("driver"));
+  text += line("backend", fmt::format("{}: {} worker{} on {} host{} ({}), {} thread{} each", run.backend, plan.world_size(), plan.world_size() == 1 ? "" : "s",
+                                      run.hosts.size(), run.hosts.size() == 1 ? "" : "s", where, fact("threads"), fact("threads") == "1" ? "" : "s"));
+  text += line("messages", fact("nccl").empty() ? fmt::format("{}, {} collectives", fact("mpi"), fact("collectives")) : fmt::format("NCCL {}", fact("nccl")));
   text += line("data", fact("data"));
   if (const std::string factor = fact("shrink"); factor != "1" && !factor.empty()) text += line("shrunk", fmt::format("sides of matrices divided by {}: not the plan's own time", factor));
   text += line("step time", fmt::format("{}, median of {} ({} to {})", human_duration(run.step()), run.steps.size(), human_duration(*least), human_duration(*most)));

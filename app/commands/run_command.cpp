@@ -31,6 +31,7 @@ OptionList run_options() {
       ("memory", po::value<std::int64_t>()->value_name("BYTES"), "end the run where a worker's buffers would hold more")
       ("shrink", po::value<std::int64_t>()->value_name("N"), "sides of matrices divided by N, bytes by its square: a big plan on a small machine")
       ("train", "a small model that learns instead of random data: prints the loss of every step")
+      ("share-gpu", "cuda: several workers on one GPU, talking over sockets as hosts do")
       ("timeout", po::value<std::int64_t>()->value_name("S"), "give up where a step takes longer (default 60 s)")
       ("launcher", po::value<std::string>()->value_name("TEXT"), "what starts the workers, before `-n N WORKER` (default: mpirun --oversubscribe)")
       ("records", po::value<std::string>()->value_name("FOLDER"), "keep the plan and the workers' records there")
@@ -52,6 +53,7 @@ std::vector<std::string> worker_arguments(const Invocation& invocation, const st
   add("timeout", 60, 1);
   if (invocation.has("memory")) add("memory", 1, 1);
   if (invocation.has("train")) arguments.emplace_back("--train");
+  if (invocation.has("share-gpu")) arguments.emplace_back("--share-gpu");
   return arguments;
 }
 

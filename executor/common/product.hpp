@@ -1,6 +1,7 @@
 // executor/common/product.hpp — a dense matrix product, row-major.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 
 namespace stepcast::executor {
@@ -15,6 +16,7 @@ struct Product {
   Transpose a = Transpose::kNo;
   Transpose b = Transpose::kNo;
   bool accumulates = false;
+  friend auto operator<=>(const Product&, const Product&) = default;
 };
 
 }  // namespace stepcast::executor

@@ -4,9 +4,9 @@
 #include <chrono>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <utility>
 
+#include "executor/common/volumes.hpp"
 #include "executor/cpu/collectives.hpp"
 #include "executor/cpu/reduction.hpp"
 #include "sim/base/diagnostic.hpp"
@@ -18,21 +18,6 @@ constexpr std::size_t kIdle = std::numeric_limits<std::size_t>::max();
 
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-// Bytes that slot `from` sends slot `to` (plan/volumes.hpp).
-std::size_t pair_bytes(const plan::Collective& c, const plan::Plan& plan, std::size_t slots, std::size_t from, std::size_t to) {
-  const double bytes = c.bytes.si();
-  if (!c.volumes) return static_cast<std::size_t>(bytes / static_cast<double>(slots));
-  const plan::VolumeTable& table = plan.volumes[c.volumes->index()];
-  const double sum = std::accumulate(table.values.begin(), table.values.end(), 0.0);
-  const auto n = static_cast<double>(slots);
-  switch (table.form) {
-    case plan::VolumeForm::kReceivers: return static_cast<std::size_t>(bytes * table.values[to] / sum);
-    case plan::VolumeForm::kSenders: return static_cast<std::size_t>(bytes * table.values[from] / sum);
-    case plan::VolumeForm::kPairs: return static_cast<std::size_t>(bytes * n * table.values[from * slots + to] / sum);
-  }
-  return 0;
 }
 
 }  // namespace
@@ -178,20 +163,15 @@ void CpuDevice::run_collective(std::size_t index, const plan::Collective& c) {
       std::vector<std::span<const std::byte>> outgoing;
       std::vector<std::span<std::byte>> incoming;
       const std::span<std::byte> landing = payload_.landing(index);
-      // Unequal parts may be more than the average: they start from the buffer's begin then, which random data allow.
-      const auto place = [](std::span<std::byte> room, std::size_t at, std::size_t size) {
-        size = std::min(size, room.size());
-        return room.subspan(at + size <= room.size() ? at : 0, size);
-      };
       std::size_t sent = 0;
       std::size_t received = 0;
       for (std::size_t j = 0; j < n; ++j) {
-        const std::size_t out = pair_bytes(c, plan_, n, group.slot, j);
-        const std::size_t in = pair_bytes(c, plan_, n, j, group.slot);
-        outgoing.emplace_back(place(buffer, sent, out));
-        incoming.push_back(place(landing, received, in));
-        sent += out;
-        received += in;
+        const Part out = place_in(buffer.size(), sent, pair_bytes(c, plan_, n, group.slot, j));
+        const Part in = place_in(landing.size(), received, pair_bytes(c, plan_, n, j, group.slot));
+        outgoing.emplace_back(buffer.subspan(out.begin, out.end - out.begin));
+        incoming.push_back(landing.subspan(in.begin, in.end - in.begin));
+        sent += out.end - out.begin;
+        received += in.end - in.begin;
       }
       all_to_all(ring, outgoing, incoming);
       break;

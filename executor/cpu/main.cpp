@@ -1,28 +1,27 @@
 // stepcast-cpu: plays a plan on CPU cores, one MPI process a worker. Exit status: 0 done, 2 bad input, 3 the system failed.
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <iostream>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "executor/common/cpu_limits.hpp"
+#include "executor/common/machine_facts.hpp"
+#include "executor/common/measure.hpp"
+#include "executor/common/model_payload.hpp"
 #include "executor/common/shrink.hpp"
+#include "executor/common/steps.hpp"
+#include "executor/common/watch.hpp"
+#include "executor/cpu/cpu_device.hpp"
 #include "executor/cpu/cpu_math.hpp"
 #include "executor/cpu/gemm.hpp"
-#include "executor/cpu/machine_facts.hpp"
-#include "executor/cpu/measure.hpp"
-#include "executor/common/model_payload.hpp"
+#include "executor/cpu/messenger_together.hpp"
 #include "executor/cpu/mpi_messenger.hpp"
 #include "executor/cpu/synthetic_payload.hpp"
-#include "executor/cpu/worker.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
-#include "sim/base/hash.hpp"
 #include "sim/plan/check.hpp"
 #include "sim/plan/plan_file.hpp"
 
@@ -32,52 +31,6 @@ using namespace stepcast::executor;
 namespace {
 
 constexpr const char* kName = "stepcast-cpu";
-
-// Ends the job where no step has ended for too long, saying what each stream waits for.
-class Watch {
- public:
-  Watch(const MpiSession& mpi, const CpuDevice& device, std::chrono::seconds limit)
-      : thread_{[this, &mpi, &device, limit] {
-          std::unique_lock lock{mutex_};
-          std::uint64_t seen = 0;
-          while (!ends_) {
-            const bool moved = changed_.wait_for(lock, limit, [&] { return ends_ || steps_ != seen; });
-            seen = steps_;
-            if (moved) continue;
-            std::string text = std::string{kName} + ": rank " + std::to_string(mpi.rank()) + ": no step has ended for " + std::to_string(limit.count()) + " s\n";
-            for (const std::string& stream : device.standing()) text += "  " + stream + '\n';
-            std::cerr << text << std::flush;
-            // The others say the same about themselves before the job ends.
-            lock.unlock();
-            std::this_thread::sleep_for(std::chrono::seconds{1});
-            mpi.abort(3);
-          }
-        }} {}
-  ~Watch() {
-    {
-      const std::lock_guard lock{mutex_};
-      ends_ = true;
-      changed_.notify_all();
-    }
-    thread_.join();
-  }
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::uint64_t steps_ = 0;
-  bool ends_ = false;
-  std::thread thread_;
-};
-
-std::string hex(std::uint64_t value) {
-  constexpr const char* kDigits = "0123456789abcdef";
-  std::string text(16, '0');
-  for (std::size_t i = 16; i-- > 0; value >>= 4U) text[i] = kDigits[value & 15U];
-  return text;
-}
 
 void run(const MpiSession& mpi, const WorkerOptions& options) {
   const std::string text = read_file(options.plan);
@@ -98,19 +51,19 @@ void run(const MpiSession& mpi, const WorkerOptions& options) {
                                                          : std::make_unique<SyntheticPayload>(program, seed + mpi.rank());
   CpuDevice device{plan, rank, messenger, *payload, options.memory};
   RecordWriter records{options.records + '.' + std::to_string(mpi.rank()) + ".records"};
-  Fingerprint hash;
-  hash.add(std::string_view{text});
   std::vector<std::pair<std::string, std::string>> facts{{"worker", kName}, {"rank", std::to_string(mpi.rank())}, {"workers", std::to_string(mpi.size())},
-                                                         {"plan", hex(hash.value())}, {"mpi", mpi.library()}, {"collectives", "ring"},
+                                                         {"plan", text_hash(text)}, {"mpi", mpi.library()}, {"collectives", "ring"},
                                                          {"threads", std::to_string(options.threads)}, {"data", options.train ? "a model that learns" : "random"}, {"shrink", std::to_string(options.shrink)}};
   for (auto& fact : machine_facts()) facts.push_back(std::move(fact));
   records.facts(facts);
   const std::int64_t offset = mpi.clock_offset_ns();
+  MessengerTogether together{messenger, rank, mpi.size()};
   if (options.measure) {
-    measure_points(program, device, messenger, rank, mpi.size(), {.budget_s = options.point_budget_s}, offset, records);
+    measure_points(program, device, together, {.budget_s = options.point_budget_s}, offset, [] { return Readings{{"clock_mhz", clock_mhz()}}; }, records);
   } else {
-    const Watch watch{mpi, device, std::chrono::seconds{options.timeout_s}};
-    run_steps(program, device, *payload, messenger, options, offset, records);
+    Watch watch{std::string{kName} + ": rank " + std::to_string(mpi.rank()), std::chrono::seconds{options.timeout_s}, [&] { return device.standing(); },
+                [&] { mpi.abort(3); }};
+    run_steps(program, device, *payload, together, options, offset, records, [&] { watch.step_ended(); });
   }
   records.facts({{"peak_memory_bytes", std::to_string(device.peak_memory().count())}});
 }

@@ -3,11 +3,11 @@
 // SIM_DCHECK is for hot loops and vanishes in release builds.
 #pragma once
 
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-
-#include <fmt/format.h>
+#include <type_traits>
 
 namespace stepcast {
 
@@ -18,10 +18,24 @@ namespace stepcast {
   std::abort();
 }
 
+// A value as text. No library: this header is everywhere, workers on machines without any included.
+template <class Value>
+std::string value_text(const Value& value) {
+  if constexpr (std::is_same_v<Value, bool>) {
+    return value ? "true" : "false";
+  } else if constexpr (std::is_arithmetic_v<Value>) {
+    char text[64] = {};
+    std::to_chars(text, text + sizeof text - 1, value);
+    return text;
+  } else {
+    return std::string{value};
+  }
+}
+
 template <class... Values>
 std::string join_values(const Values&... values) {
   std::string text;
-  ((text += (text.empty() ? "" : ", ") + fmt::format("{}", values)), ...);
+  ((text += (text.empty() ? "" : ", ") + value_text(values)), ...);
   return text;
 }
 

@@ -9,7 +9,7 @@
 #include "executor/cpu/attention.hpp"
 #include "executor/cpu/cpu_math.hpp"
 #include "executor/cpu/gemm.hpp"
-#include "executor/cpu/host_adam.hpp"
+#include "executor/common/host_adam.hpp"
 #include "sim/base/random.hpp"
 
 using namespace stepcast;

@@ -1,31 +1,11 @@
-#include "executor/cpu/measure.hpp"
+#include "executor/common/measure.hpp"
 
 #include <algorithm>
-#include <array>
-#include <optional>
-
-#include "executor/cpu/collectives.hpp"
-#include "executor/cpu/machine_facts.hpp"
 
 namespace stepcast::executor {
 namespace {
 
-constexpr std::uint32_t kControl = 0;                 // space of messages: points have none of their own to the next worker
-constexpr std::uint32_t kControlSequence = 31'999;
-
-// Whether any worker wants more samples.
-bool anyone(bool wants, Messenger& messenger, RankId rank, std::uint32_t workers) {
-  if (workers < 2) return wants;
-  std::vector<RankId> members;
-  for (std::uint32_t r = 0; r < workers; ++r) members.emplace_back(r);
-  std::vector<std::byte> scratch;
-  std::array<float, 1> flag{wants ? 1.0F : 0.0F};
-  const Ring ring{messenger, {kControl, kControlSequence}, members, rank.index(), scratch, Reduction::kMost};
-  all_reduce(ring, plan::Dtype::kFp32, std::as_writable_bytes(std::span{flag}));
-  return flag[0] > 0.0F;
-}
-
-StepRecord sample(std::size_t begin, std::size_t end, const plan::Program& program, CpuDevice& device) {
+StepRecord sample(std::size_t begin, std::size_t end, const plan::Program& program, Device& device) {
   device.begin_step();
   for (std::size_t i = begin; i < end; ++i) device.issue(i);
   device.finish();
@@ -42,8 +22,8 @@ StepRecord sample(std::size_t begin, std::size_t end, const plan::Program& progr
 
 }  // namespace
 
-void measure_points(const plan::Program& program, CpuDevice& device, Messenger& messenger, RankId rank, std::uint32_t workers, const SamplingRule& rule,
-                    std::int64_t clock_offset_ns, RecordWriter& records) {
+void measure_points(const plan::Program& program, Device& device, Together& together, const SamplingRule& rule, std::int64_t clock_offset_ns,
+                    const std::function<Readings()>& readings, RecordWriter& records) {
   constexpr int kWarmup = 2;
   std::size_t begin = 0;
   while (begin < program.instructions.size()) {
@@ -53,15 +33,15 @@ void measure_points(const plan::Program& program, CpuDevice& device, Messenger& 
     std::vector<StepRecord> samples;
     std::vector<double> seconds;
     do {
-      messenger.barrier();
+      together.barrier();
       StepRecord record = sample(begin, end, program, device);
       record.step = static_cast<std::uint32_t>(samples.size());
       record.time.begin += clock_offset_ns;
       record.time.end += clock_offset_ns;
       seconds.push_back(static_cast<double>(record.time.end - record.time.begin) * 1e-9);
       samples.push_back(std::move(record));
-    } while (anyone(!has_enough(seconds, rule), messenger, rank, workers));
-    samples.back().values.emplace_back("clock_mhz", clock_mhz());
+    } while (together.anyone(!has_enough(seconds, rule)));
+    samples.back().values = readings();
     records.steps(samples);
     begin = end;
   }

@@ -1,4 +1,4 @@
-// executor/cpu/host_adam.hpp — Adam on the host, fp32 (common/kernels/adam.hpp).
+// executor/common/host_adam.hpp — Adam on the host, fp32 (common/kernels/adam.hpp).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "executor/cpu/worker.hpp"
+#include "executor/common/steps.hpp"
 
 #include <algorithm>
 
@@ -6,10 +6,13 @@ namespace stepcast::executor {
 namespace {
 
 StepRecord record_of(const plan::Program& program, std::span<const Interval> intervals, std::int64_t step, std::int64_t clock_offset_ns) {
-  StepRecord record{.step = static_cast<std::uint32_t>(step), .time = {intervals.front().begin, intervals.front().end}, .instructions = {}};
-  for (const Interval& i : intervals) {
-    record.time.begin = std::min(record.time.begin, i.begin);
-    record.time.end = std::max(record.time.end, i.end);
+  StepRecord record{.step = static_cast<std::uint32_t>(step), .time = {}, .instructions = {}};
+  bool first = true;
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    if (!takes_time(program.instructions[i].body)) continue;
+    const Interval& t = intervals[i];
+    record.time = first ? t : Interval{std::min(record.time.begin, t.begin), std::max(record.time.end, t.end)};
+    first = false;
   }
   for (std::size_t i = 0; i < intervals.size(); ++i) {
     if (!takes_time(program.instructions[i].body)) continue;
@@ -22,17 +25,18 @@ StepRecord record_of(const plan::Program& program, std::span<const Interval> int
 
 }  // namespace
 
-void run_steps(const plan::Program& program, CpuDevice& device, const Payload& payload, Messenger& messenger, const WorkerOptions& options,
-               std::int64_t clock_offset_ns, RecordWriter& records) {
+void run_steps(const plan::Program& program, Device& device, const Payload& payload, Together& together, const WorkerOptions& options,
+               std::int64_t clock_offset_ns, RecordWriter& records, const std::function<void()>& ended) {
   for (std::int64_t step = -options.warmup; step < options.steps; ++step) {
-    messenger.barrier();
+    together.barrier();
     play(program, device);
+    ended();
     if (step < 0 || program.instructions.empty()) continue;
     StepRecord record = record_of(program, device.intervals(), step, clock_offset_ns);
     record.values = payload.values();
     records.step(record);
   }
-  messenger.barrier();
+  together.barrier();
 }
 
 }  // namespace stepcast::executor

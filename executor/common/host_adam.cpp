@@ -1,4 +1,4 @@
-#include "executor/cpu/host_adam.hpp"
+#include "executor/common/host_adam.hpp"
 
 #include "sim/base/check.hpp"
 

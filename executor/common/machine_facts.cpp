@@ -1,4 +1,4 @@
-#include "executor/cpu/machine_facts.hpp"
+#include "executor/common/machine_facts.hpp"
 
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <thread>
+
+#include "sim/base/hash.hpp"
 
 namespace stepcast::executor {
 namespace {
@@ -34,6 +36,16 @@ std::vector<std::pair<std::string, std::string>> machine_facts() {
           {"frequency_mhz", value_in("/proc/cpuinfo", "cpu MHz")},
           {"cores", std::to_string(std::thread::hardware_concurrency())},
           {"memory_bytes", std::to_string(pages * ::sysconf(_SC_PAGESIZE))}};
+}
+
+std::string text_hash(std::string_view text) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  Fingerprint hash;
+  hash.add(text);
+  std::uint64_t value = hash.value();
+  std::string digits(16, '0');
+  for (std::size_t i = 16; i-- > 0; value >>= 4U) digits[i] = kDigits[value & 15U];
+  return digits;
 }
 
 double clock_mhz() { return std::strtod(value_in("/proc/cpuinfo", "cpu MHz").c_str(), nullptr); }

@@ -1,0 +1,19 @@
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <iostream>
+
+#include "executor/cuda/check.hpp"
+
+int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (std::strstr(argv[i], "list-test") != nullptr || std::strcmp(argv[i], "-ltc") == 0) return doctest::Context{argc, argv}.run();
+  }
+  int gpus = 0;
+  if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) {
+    std::cout << "skipped: no GPU is here\n";
+    return 77;
+  }
+  return doctest::Context{argc, argv}.run();
+}
