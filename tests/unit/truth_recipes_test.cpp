@@ -1,0 +1,35 @@
+// What published launch scripts set, by framework, model and version.
+#include <doctest/doctest.h>
+
+#include "calibration/truth_recipes.hpp"
+
+using namespace stepcast::calibration;
+
+TEST_SUITE_BEGIN("unit");
+
+TEST_CASE("truth rows: the attention kernel that a script left") {
+  const auto attention = [](const RecipeQuery& query) { return recipe_of(query).attention; };
+  CHECK(attention({.framework = "Composer/PyTorch FSDP", .gpu = "H100-SXM", .gpus = 8}) == "flash-1");
+  CHECK(attention({.framework = "Composer/PyTorch FSDP", .gpu = "H100-SXM", .gpus = 128}) == "flash-2");
+  CHECK(attention({.framework = "Composer/PyTorch FSDP", .gpu = "A100-SXM", .gpus = 512}) == "flash-1");
+  CHECK(attention({.framework = "Megatron", .gpu = "V100-SXM2"}) == "unfused");
+  CHECK(attention({.framework = "Megatron-LM", .gpu = "H100-SXM"}) == "flash");
+  // The framework's habit where the version is later or the script names the fused kernels.
+  CHECK(attention({.framework = "NeMo/Megatron", .model = "Grok-1-314B", .source_loc = "grok1/README_314b.md@v25.02.02 line 64"}) == "flash-2");
+  CHECK(attention({.framework = "NeMo/Megatron", .model = "Grok-1-314B", .source_loc = "grok1/README.md@v25.05.05 line 98"}).empty());
+  CHECK(attention({.framework = "NeMo/Megatron", .model = "Nemotron4-15B", .source_loc = "nemotron/README_15b.md@v24.11.1 line 54"}).empty());
+}
+
+TEST_CASE("truth rows: recomputation, experts, vocabularies and machines of recipes") {
+  CHECK(recipe_of({.framework = "MaxText (JAX)"}).recompute == "full");
+  CHECK(recipe_of({.framework = "NeMo Framework", .sequence_parallel = true}).recompute == "selective (attention core)");
+  CHECK(recipe_of({.framework = "NeMo Framework"}).recompute.empty());
+  CHECK(recipe_of({.framework = "Megatron-Bridge 26.04"}).expert_tp == 1);
+  CHECK_FALSE(recipe_of({.framework = "torchtitan FSDP2"}).expert_tp);
+  CHECK(recipe_of({.framework = "Megatron-DeepSpeed"}).pads_vocabulary);
+  CHECK_FALSE(recipe_of({.framework = "Composer/PyTorch FSDP"}).pads_vocabulary);
+  CHECK(recipe_of({.framework = "Megatron-LM@23e00ed0 TE2.11", .gpu = "B200", .source = "MooreThreads/SimuMax"}).machine == "b200-simumax");
+  CHECK(recipe_of({.framework = "Megatron-Bridge 26.04", .gpu = "B200", .source = "NVIDIA-NeMo/Megatron-Bridge"}).machine.empty());
+}
+
+TEST_SUITE_END();
