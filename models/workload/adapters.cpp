@@ -79,7 +79,9 @@ void freeze_layer(const LayerContext& c, Block& block) {
       block.routed_count += 2 * l.groups;
     }
     const std::int64_t rows = rows_of(l, c.d);
-    block.weight_inputs += Bytes{rows * (l.k + a.rank) * c.d.bytes};
+    // Of columns under sequence parallelism the input is kept as this rank's tokens.
+    const std::int64_t input_rows = l.split == Split::kColumns ? c.d.norm_rows : rows;
+    block.weight_inputs += Bytes{(input_rows * l.k + rows * a.rank) * c.d.bytes};
     block.weight_gradients += Bytes{rows * (l.n + a.rank) * c.d.bytes};
     widest = std::max(widest, rows * (l.n + std::max(l.n, l.k)) * c.d.bytes);  // B's output scaled; backward s dY and A's dX
   }

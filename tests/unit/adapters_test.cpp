@@ -132,6 +132,10 @@ TEST_CASE("adapters: what tensor-parallel ranks send for them") {
     CHECK(sent(block.backward, "lora_b.dgrad.all_reduce") == 4 * narrow);
     CHECK(sent(block.backward, "lora.grad.gather") == (sequence_parallel ? 2 * wide : 0));
     CHECK(sent(block.backward, "regather") == (sequence_parallel ? 2 * wide : 0));
+    // Where weight gradients are put off: inputs (of columns this rank's tokens), X A, dY, dY B'.
+    const std::int64_t tokens = sequence_parallel ? 1024 / 4 : 1024;
+    CHECK(block.weight_inputs.count() == 2 * (2 * tokens * kHidden + 1024 * (kHidden + kFfn) / 4 + 4 * 1024 * 16));
+    CHECK(block.weight_gradients.count() == 2 * (1024 * (kQkv + 2 * kFfn) / 4 + 2 * 1024 * kHidden + 4 * 1024 * 16));
     // Without adapters on columns no input is gathered again.
     const Block rows = make_layer(llama3_8b(), 0, options({.rank = 16, .qkv = false, .out = true}, 4, sequence_parallel));
     CHECK(sent(rows.backward, "regather") == 0);
