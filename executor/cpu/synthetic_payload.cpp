@@ -5,6 +5,8 @@
 #include <cstring>
 #include <variant>
 
+#include <Eigen/Core>
+
 #include "executor/cpu/attention.hpp"
 #include "executor/cpu/gemm.hpp"
 #include "executor/common/host_adam.hpp"
@@ -83,7 +85,8 @@ void stream(const float* in, std::size_t reads, float* out, std::size_t writes, 
     for (std::size_t j = 0; j < shared; ++j) out[begin + j] = in[in_begin + j] * 0.5F + carry;
     std::fill(out + begin + shared, out + end, carry);
     if (exponential) {
-      for (std::size_t j = begin; j < end; ++j) out[j] = std::exp(-std::fabs(out[j]));
+      Eigen::Map<Eigen::ArrayXf> written{out + begin, static_cast<Eigen::Index>(end - begin)};
+      written = (-written.abs()).exp();
     }
   }
 }
