@@ -318,6 +318,7 @@ parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload:
   strategy.optimizer = optimizer_of(s.training.optimizer);
   strategy.adapters = pick_adapters(s.training);
   if (s.training.engine == scenario::EngineChoice::kTorch) strategy.keeps_stage_outputs = strategy.receives_ahead = true;
+  strategy.gradients_in_parameters = s.training.engine == scenario::EngineChoice::kGemini;
   strategy.keeps_buckets = s.training.engine == scenario::EngineChoice::kDdp && strategy.dp > 1 && strategy.zero == 0;
   if (s.training.engine == scenario::EngineChoice::kDeepSpeed) {
     const bool low = plan::element_bytes(strategy.dtype) < plan::element_bytes(plan::Dtype::kFp32);

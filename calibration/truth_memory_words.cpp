@@ -18,7 +18,7 @@ struct Habits {
 constexpr std::array kHabits{
     Habits{"Megatron-DeepSpeed", 1, "deepspeed", false, false},  Habits{"Megatron + D", 1, "deepspeed", false, false},
     Habits{"DeepSpeed", 1, "deepspeed", false, false},           Habits{"PyTorch-Lightning DDP", 1, "ddp", false, false},
-    Habits{"Megatron-LM Sep 2020", 0, "megatron", false, false}, Habits{"Megatron-LM v2", 0, "megatron", false, false},
+    Habits{"ColossalAI Gemini", 0, "gemini", false, false},      Habits{"Megatron-LM Sep 2020", 0, "megatron", false, false}, Habits{"Megatron-LM v2", 0, "megatron", false, false},
     Habits{"Megatron-LM PTD-P", 0, "megatron", false, false},    Habits{"torchtitan", 1, "torch", true, true},
     Habits{"", 0, "megatron", true, false},
 };

@@ -11,6 +11,7 @@
 //                        reduce_bucket_size) and cast for the update
 //          sharding      torchtitan keeps parameters gathered between the passes in a pipeline (parallelize_llama.py:
 //                        reshard_after_forward is not pp_enabled)
+//                        ColossalAI Gemini's: gradients take the place of parameters in its chunks (reuse_fp16_chunk)
 //          context       before CUDA 11.7 a process loaded all kernels of its libraries at once: 1343 MiB on a V100 in
 //                        January 2022 (huggingface/transformers docs/source/en/model_memory_anatomy.md)
 // Ignores  versions within a framework's name

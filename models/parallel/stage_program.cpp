@@ -64,7 +64,8 @@ class StageWriter {
     const PersistentState state = persistent_state(model_, strategy_);
     // A stage without adapters has neither gradients nor an optimizer.
     emitter_.acquire(emitter_.compute, "parameters", state.parameters, Category::kParameters);
-    emitter_.acquire(emitter_.compute, "gradients", state.gradients, Category::kGradients);
+    const Bytes gradients = strategy_.gradients_in_parameters ? Bytes{0} : state.gradients;
+    emitter_.acquire(emitter_.compute, "gradients", gradients, Category::kGradients);
     emitter_.acquire(emitter_.compute, "optimizer", state.optimizer, Category::kOptimizer);
     emitter_.acquire(emitter_.compute, "pipeline.receive", receive_buffers(), Category::kCommunication);
     emitter_.acquire(emitter_.compute, "gradient.buckets", state.buckets, Category::kCommunication);

@@ -90,6 +90,7 @@ struct Strategy {
   bool copies_into_buckets = false;     // gradients are flattened into a buffer to be reduced
   bool casts_gradients = false;         // 16-bit ones to fp32, all at once, for the update
   bool keeps_low_gradients = false;     // of the backward pass, beside fp32 sums
+  bool gradients_in_parameters = false; // in the same memory (colossalai zero/gemini, reuse_fp16_chunk)
   bool keeps_buckets = false;           // a second copy of every gradient (torch DistributedDataParallel's reducer)
 
   // What a block runs and keeps (see workload::BlockOptions).

@@ -184,7 +184,7 @@ struct Training {
           "Whose training loop decides what lives how long: deepspeed keeps a stage's outputs until their backward pass, copies "
           "gradients into buckets, casts 16-bit gradients to fp32 for the update, and keeps them beside fp32 sums; ddp keeps every "
           "gradient a second time in its buckets (PyTorch's, gradient_as_bucket_view off); torch, PyTorch's pipelining, keeps outputs as well "
-          "and has memory for what it will receive of all micro-batches.");
+          "and has memory for what it will receive of all micro-batches; gemini, ColossalAI's, puts gradients where parameters were.");
   }
   friend bool operator==(const Training&, const Training&) = default;
 };

@@ -122,12 +122,13 @@ constexpr WordList<AdapterBase, 2> enum_words(AdapterBase) {
 }
 
 // Whose training loop.
-enum class EngineChoice : std::uint8_t { kMegatron, kDeepSpeed, kDdp, kTorch };
-constexpr WordList<EngineChoice, 4> enum_words(EngineChoice) {
+enum class EngineChoice : std::uint8_t { kMegatron, kDeepSpeed, kDdp, kTorch, kGemini };
+constexpr WordList<EngineChoice, 5> enum_words(EngineChoice) {
   return {{{"megatron", EngineChoice::kMegatron},
            {"deepspeed", EngineChoice::kDeepSpeed},
            {"ddp", EngineChoice::kDdp},
-           {"torch", EngineChoice::kTorch}}};
+           {"torch", EngineChoice::kTorch},
+           {"gemini", EngineChoice::kGemini}}};
 }
 
 enum class FlopsConventionChoice : std::uint8_t { kMegatron, kPalm, kLlama };

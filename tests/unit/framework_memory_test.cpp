@@ -114,6 +114,14 @@ TEST_CASE("framework memory: 16-bit gradients kept beside fp32 sums") {
   CHECK(state_of(shape, s, 0).gradients.count() == sums.count() * 3 / 2);
 }
 
+TEST_CASE("framework memory: gradients where parameters were") {
+  Strategy s = pipeline();
+  const workload::ModelShape shape = gpt_shape(4, 1024, 16);
+  CHECK(bytes_of(make_plan(shape, s).programs[0], "gradients") == state_of(shape, s, 0).gradients.count());
+  s.gradients_in_parameters = true;
+  CHECK(bytes_of(make_plan(shape, s).programs[0], "gradients") == 0);
+}
+
 TEST_CASE("framework memory: DistributedDataParallel's buckets are gradients a second time") {
   Strategy s = pipeline();
   const workload::ModelShape shape = gpt_shape(4, 1024, 16);
