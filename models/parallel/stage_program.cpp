@@ -129,10 +129,11 @@ class StageWriter {
       lane.add(context, [=, this, &code, &block] {
         data_->before_forward(i);
         if (i == chunk.first) port_.free_received(pass);  // handed over to what the block saves
-        const Bytes saved = block.group_first == i ? code.saved : Bytes{0};
-        at(saved_, i, pass) = emitter_.acquire(emitter_.compute, code.saved_label, saved, Category::kActivations);
+        // Before what is saved, which would otherwise settle in the place that the last workspace left, and cut it up.
         *workspace = emitter_.acquire(emitter_.compute, code.workspace_label, block.block->forward_workspace,
                                       Category::kWorkspace);
+        const Bytes saved = block.group_first == i ? code.saved : Bytes{0};
+        at(saved_, i, pass) = emitter_.acquire(emitter_.compute, code.saved_label, saved, Category::kActivations);
       });
       lane.add_steps(context, code.forward, {}, {});
       lane.add(context, [=, this] {

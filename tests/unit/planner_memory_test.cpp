@@ -91,6 +91,18 @@ TEST_CASE("planner: activations at the peak") {
   CHECK(holdings(plan.programs[1]).peak_of(Category::kActivations) == 2 * layer + head);
 }
 
+// A layer's workspace takes the place of the last one's; taken first, what is saved would settle there and cut it up.
+TEST_CASE("planner: a forward pass takes its workspace before what it saves") {
+  Strategy s;
+  s.sequence = 512;
+  const plan::Program program = make_plan(gpt_shape(2, 256, 4), s).programs[0];
+  std::string order;
+  for (const plan::Instruction& i : program.instructions)
+    if (std::holds_alternative<plan::Alloc>(i.body) && i.stage == plan::Stage::kForward && i.layer == 0)
+      order += std::string{label_of(program, i)} + " ";
+  CHECK(order == "layer.workspace layer.saved ");
+}
+
 TEST_CASE("planner: full recomputation keeps layer inputs and one layer's activations") {
   Strategy s;
   s.sequence = 512;
