@@ -157,8 +157,9 @@ std::string measured_text(const MeasuredRun& run, const plan::Plan& plan, const 
   text += line("messages", fact("nccl").empty() ? fmt::format("{}, {} collectives", fact("mpi"), fact("collectives")) : fmt::format("NCCL {}", fact("nccl")));
   text += line("data", fact("data"));
   if (const std::string factor = fact("shrink"); factor != "1" && !factor.empty()) text += line("shrunk", fmt::format("sides of matrices divided by {}: not the plan's own time", factor));
+  if (const std::string note = fact("fewer"); !note.empty()) text += line("played", wrap(note, 84, std::string(16, ' ')));
   text += line("step time", fmt::format("{}, median of {} ({} to {})", human_duration(run.step()), run.steps.size(), human_duration(*least), human_duration(*most)));
-  text += line("throughput", fmt::format("{} tokens/s, {:.3g} sequences/s", human_count(per_second(plan.work.tokens, run.step())), per_second(plan.work.samples, run.step())));
+  if (fact("fewer").empty()) text += line("throughput", fmt::format("{} tokens/s, {:.3g} sequences/s", human_count(per_second(plan.work.tokens, run.step())), per_second(plan.work.samples, run.step())));
   if (!run.losses.empty()) {
     std::string losses;
     for (const double loss : run.losses) losses += fmt::format("{}{:.4f}", losses.empty() ? "" : ", ", loss);

@@ -1,4 +1,6 @@
 // `stepcast run`: the plan of a scenario on real hardware, one process a worker.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "app/commands/commands.hpp"
@@ -8,6 +10,7 @@
 #include "app/measured_run.hpp"
 #include "app/worker_launch.hpp"
 #include "executor/common/cpu_limits.hpp"
+#include "executor/common/fewer_workers.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
 #include "sim/plan/plan_file.hpp"
@@ -29,6 +32,7 @@ OptionList run_options() {
       ("warmup", po::value<std::int64_t>()->value_name("N"), "steps before them (default 2)")
       ("threads", po::value<std::int64_t>()->value_name("N"), "cpu: cores of a worker's matrix products (default 1)")
       ("memory", po::value<std::int64_t>()->value_name("BYTES"), "end the run where a worker's buffers would hold more")
+      ("processes", po::value<std::int64_t>()->value_name("N"), "no more than N: of a larger plan its distinct programs, one worker each")
       ("shrink", po::value<std::int64_t>()->value_name("N"), "sides of matrices divided by N, bytes by its square: a big plan on a small machine")
       ("train", "a small model that learns instead of random data: prints the loss of every step")
       ("share-gpu", "cuda: several workers on one GPU, talking over sockets as hosts do")
@@ -52,6 +56,7 @@ std::vector<std::string> worker_arguments(const Invocation& invocation, const st
   add("shrink", 1, 1);
   add("timeout", 60, 1);
   if (invocation.has("memory")) add("memory", 1, 1);
+  if (invocation.has("processes")) arguments.emplace_back("--fewer");
   if (invocation.has("train")) arguments.emplace_back("--train");
   if (invocation.has("share-gpu")) arguments.emplace_back("--share-gpu");
   return arguments;
@@ -67,10 +72,13 @@ Status run(const Invocation& invocation, Session& session) {
   const std::string plan = (folder.path() / "run.plan").string();
   const std::string records = (folder.path() / "run").string();
   plan::save_plan(setup.plan, plan);
-  const ChildCall call = worker_call(invocation, setup.plan.world_size(), worker, worker_arguments(invocation, plan, records));
+  const auto processes = static_cast<std::int32_t>(std::min<std::int64_t>(setup.plan.world_size(), at_least(invocation, "processes", setup.plan.world_size(), 1)));
+  const executor::FewerWorkers played = executor::on_fewer(setup.plan, processes);
+  const std::int32_t workers = played.plan.world_size();
+  const ChildCall call = worker_call(invocation, workers, worker, worker_arguments(invocation, plan, records));
   const int status = [&] {
     Progress progress{invocation.has("quiet")};
-    progress.show(fmt::format("running {} workers", setup.plan.world_size()));
+    progress.show(fmt::format("running {} workers", workers));
     return Child{call}.wait();
   }();
   if (status == 2) return Status::kBadInput;
@@ -79,15 +87,15 @@ Status run(const Invocation& invocation, Session& session) {
     throw SystemError(fmt::format("the run ended with status {}; what was recorded is kept in {}", status, folder.path().string()));
   }
   std::vector<executor::Records> all;
-  for (std::int32_t r = 0; r < setup.plan.world_size(); ++r) all.push_back(executor::read_records(fmt::format("{}.{}.records", records, r)));
-  const MeasuredRun measured = measured_run(setup.plan, backend, all);
+  for (std::int32_t r = 0; r < workers; ++r) all.push_back(executor::read_records(fmt::format("{}.{}.records", records, r)));
+  const MeasuredRun measured = measured_run(played.plan, backend, all);
   if (const auto file = invocation.text("db")) {
-    trace::append_run(*file, stored_measurement(measured, setup.plan, scenario::print_effective(loaded.scenario),
+    trace::append_run(*file, stored_measurement(measured, played.plan, scenario::print_effective(loaded.scenario),
                                                 static_cast<std::uint64_t>(loaded.scenario.seed), utc_now()));
   }
   if (const auto file = invocation.text("trace")) trace::save_perfetto(measured.recording, *file);
-  write_json(invocation, json_text(measured_json(measured, setup.plan)));
-  print_text(invocation, measured_text(measured, setup.plan, session.terminal));
+  write_json(invocation, json_text(measured_json(measured, played.plan)));
+  print_text(invocation, measured_text(measured, played.plan, session.terminal));
   return Status::kDone;
 }
 

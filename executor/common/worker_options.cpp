@@ -31,6 +31,7 @@ std::string worker_usage(const std::string& name) {
          "      --shrink N       sides of matrices divided by N, bytes by its square: a big plan on a small machine\n"
          "      --train          a model that learns instead of random data: the plan's operators compute what they are called\n"
          "      --measure MS     the plan's instructions are points: each is repeated until its median is known, at most MS long\n"
+         "      --fewer          a plan of more workers than processes: its distinct programs, one worker each\n"
          "      --share-gpu      cuda: several ranks on one GPU, talking over sockets as hosts do\n"
          "      --rendezvous A   cuda: file:FOLDER or tcp:HOST:PORT of rank 0 (default: MASTER_ADDR and MASTER_PORT, else beside the records)\n"
          "      --timeout S      give up where a step takes longer (default 60)\n"
@@ -49,6 +50,8 @@ WorkerOptions parse_worker_options(const std::string& name, const std::vector<st
       options.records = value(i);
     } else if (word == "--train") {
       options.train = true;
+    } else if (word == "--fewer") {
+      options.fewer = true;
     } else if (word == "--share-gpu") {
       options.share_gpu = true;
     } else if (word == "--rendezvous") {

@@ -19,6 +19,7 @@ struct WorkerOptions {
   std::int64_t seed = 1;
   std::int64_t shrink = 1;        // executor/common/shrink.hpp
   bool train = false;             // a model that learns instead of random data
+  bool fewer = false;             // more workers in the plan than processes: its distinct programs (fewer_workers.hpp)
   bool share_gpu = false;         // cuda: ranks on one GPU, each as if on a host of its own
   std::string rendezvous;         // cuda: where NCCL's ids are exchanged
   bool measure = false;           // instructions are points, each for itself

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "executor/common/cpu_limits.hpp"
+#include "executor/common/fewer_workers.hpp"
 #include "executor/common/machine_facts.hpp"
 #include "executor/common/measure.hpp"
 #include "executor/common/model_payload.hpp"
@@ -34,7 +35,9 @@ constexpr const char* kName = "stepcast-cpu";
 
 void run(const MpiSession& mpi, const WorkerOptions& options) {
   const std::string text = read_file(options.plan);
-  const plan::Plan plan = shrink(plan::from_file_text(text, options.plan), options.shrink);
+  const plan::Plan whole = shrink(plan::from_file_text(text, options.plan), options.shrink);
+  const FewerWorkers fewer = options.fewer ? on_fewer(whole, static_cast<std::int32_t>(mpi.size())) : FewerWorkers{whole, {}};
+  const plan::Plan& plan = fewer.plan;
   plan::require_valid(plan, options.plan);
   require_cpu_can_play(plan, options.plan);
   if (static_cast<std::uint32_t>(plan.world_size()) != mpi.size()) {
@@ -55,6 +58,7 @@ void run(const MpiSession& mpi, const WorkerOptions& options) {
                                                          {"plan", text_hash(text)}, {"mpi", mpi.library()}, {"collectives", "ring"},
                                                          {"threads", std::to_string(options.threads)}, {"data", options.train ? "a model that learns" : "random"}, {"shrink", std::to_string(options.shrink)}};
   for (auto& fact : machine_facts()) facts.push_back(std::move(fact));
+  if (!fewer.note.empty()) facts.emplace_back("fewer", fewer.note);
   records.facts(facts);
   const std::int64_t offset = mpi.clock_offset_ns();
   MessengerTogether together{messenger, rank, mpi.size()};

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <memory>
 
+#include "executor/common/fewer_workers.hpp"
 #include "executor/common/machine_facts.hpp"
 #include "executor/common/measure.hpp"
 #include "executor/common/model_payload.hpp"
@@ -120,7 +121,9 @@ Readings readings_of(const Nvml& nvml) {
 
 void run(const ProcessPlace& place, const WorkerOptions& options) {
   const std::string text = read_file(options.plan);
-  const plan::Plan plan = shrink(plan::from_file_text(text, options.plan), options.shrink);
+  const plan::Plan whole = shrink(plan::from_file_text(text, options.plan), options.shrink);
+  const FewerWorkers fewer = options.fewer ? on_fewer(whole, static_cast<std::int32_t>(place.size)) : FewerWorkers{whole, {}};
+  const plan::Plan& plan = fewer.plan;
   if (static_cast<std::uint32_t>(plan.world_size()) != place.size) {
     throw UserError(Diagnostic{.where = {options.plan, 0, 0}, .problem = "another number of workers than processes",
                                .expected = std::to_string(plan.world_size()) + " processes", .got = std::to_string(place.size)});
@@ -137,6 +140,7 @@ void run(const ProcessPlace& place, const WorkerOptions& options) {
 
   RecordWriter records{options.records + '.' + std::to_string(place.rank) + ".records"};
   records.facts(facts_of(place, options, text, nvml, shared));
+  if (!fewer.note.empty()) records.facts({{"fewer", fewer.note}});
   const std::unique_ptr<Rendezvous> rendezvous = make_rendezvous(rendezvous_address(options), place.rank, std::chrono::seconds{options.timeout_s});
   const RankId rank{place.rank};
   const plan::Program& program = plan.program(rank);

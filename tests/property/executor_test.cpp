@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "executor/common/fewer_workers.hpp"
 #include "executor/common/shrink.hpp"
 #include "executor/cpu/synthetic_payload.hpp"
 #include "sim/plan/check.hpp"
@@ -71,4 +72,25 @@ TEST_CASE("executor: where a worker fails the others give up and its error is th
                                         play(plan.program(rank), device);
                                       }),
                     doctest::Contains("out of memory"));
+}
+
+// Of any plan, on any number of processes: what is left is sound, has its kernels, and finishes.
+TEST_CASE("executor: a plan's distinct programs run on fewer processes") {
+  for (std::uint64_t seed = 1; seed <= kPlans; ++seed) {
+    CAPTURE(seed);
+    const plan::Plan whole = shrink(test::random_plan(seed), 256);
+    for (const std::int32_t processes : {1, 2, 3}) {
+      CAPTURE(processes);
+      const FewerWorkers fewer = on_fewer(whole, processes);
+      REQUIRE(plan::check(fewer.plan).empty());
+      REQUIRE(fewer.plan.world_size() <= std::max(processes, std::min(processes, whole.world_size())));
+      CHECK(fewer.note.empty() == (whole.world_size() <= processes));
+      if (seed > kPlans / 4) continue;
+      test::for_workers(fewer.plan.world_size(), [&](RankId rank, Messenger& messenger) {
+        SyntheticPayload payload{fewer.plan.program(rank), seed, kBlock};
+        CpuDevice device{fewer.plan, rank, messenger, payload, Bytes{std::int64_t{1} << 40}};
+        play(fewer.plan.program(rank), device);
+      });
+    }
+  }
 }
