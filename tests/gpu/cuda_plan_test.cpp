@@ -11,6 +11,7 @@
 #include "executor/cuda/cuda_math.hpp"
 #include "executor/cuda/cuda_payload.hpp"
 #include "models/parallel/planner.hpp"
+#include "tests/support/tiny_transformer.hpp"
 
 using namespace stepcast;
 using namespace stepcast::executor;
@@ -20,22 +21,9 @@ TEST_SUITE_BEGIN("gpu");
 namespace {
 
 plan::Plan tiny_plan() {
-  workload::ModelShape shape;
-  shape.name = "tiny";
-  shape.layers = 2;
-  shape.hidden = 32;
-  shape.heads = 4;
-  shape.kv_heads = 2;
-  shape.head_dim = 8;
-  shape.ffn = 48;
-  shape.vocab = 256;
-  shape.gated_mlp = true;
-  parallel::Strategy s;
-  s.sequence = 16;
-  s.global_batch = 4;
-  s.dtype = s.gradient_dtype = plan::Dtype::kFp32;
+  parallel::Strategy s = test::tiny_strategy(1, 1, 1, 4);
   s.recompute = workload::Recompute::kFull;
-  return parallel::make_plan(shape, s);
+  return parallel::make_plan(test::tiny_transformer(2), s);
 }
 
 constexpr Bytes kMemory{std::int64_t{1} << 34};

@@ -10,6 +10,7 @@
 #include "models/parallel/planner.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "tests/support/local_workers.hpp"
+#include "tests/support/tiny_transformer.hpp"
 
 using namespace stepcast;
 using namespace stepcast::executor;
@@ -20,32 +21,8 @@ namespace {
 
 constexpr int kSteps = 6;
 
-workload::ModelShape tiny() {
-  workload::ModelShape shape;
-  shape.name = "tiny";
-  shape.layers = 4;
-  shape.hidden = 32;
-  shape.heads = 4;
-  shape.kv_heads = 2;
-  shape.head_dim = 8;
-  shape.ffn = 48;
-  shape.vocab = 256;
-  shape.gated_mlp = true;
-  return shape;
-}
-
-parallel::Strategy strategy(std::int32_t tp, std::int32_t pp, std::int32_t dp) {
-  parallel::Strategy s;
-  s.tp = tp;
-  s.pp = pp;
-  s.dp = dp;
-  s.sequence = 16;
-  s.global_batch = 8;
-  s.micro_batch = 1;
-  s.dtype = plan::Dtype::kFp32;
-  s.gradient_dtype = plan::Dtype::kFp32;
-  return s;
-}
+workload::ModelShape tiny() { return test::tiny_transformer(4); }
+parallel::Strategy strategy(std::int32_t tp, std::int32_t pp, std::int32_t dp) { return test::tiny_strategy(tp, pp, dp, 8); }
 
 // The mean loss of each step.
 std::vector<double> losses(const plan::Plan& plan) {

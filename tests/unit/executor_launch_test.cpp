@@ -1,6 +1,8 @@
 // How processes learn which they are and find each other.
 #include <doctest/doctest.h>
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <map>
 #include <thread>
@@ -61,7 +63,8 @@ TEST_CASE("rendezvous: processes exchange values over a folder and over TCP") {
   std::filesystem::remove_all(folder);
   exchange("file:" + folder.string(), 4);
   std::filesystem::remove_all(folder);
-  exchange("tcp:127.0.0.1:39417", 4);
+  // A port that two test programs at once do not share.
+  exchange("tcp:127.0.0.1:" + std::to_string(20'000 + ::getpid() % 20'000), 4);
 }
 
 TEST_CASE("rendezvous: who waits in vain is told for what; bad addresses are refused") {
