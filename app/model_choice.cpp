@@ -300,6 +300,7 @@ parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload:
                                                strategy.pp, parallel::micro_batches(strategy));
   }
   strategy.sequence_parallel = s.parallel.sequence_parallel;
+  strategy.overlap_tensor_parallel = s.parallel.overlap_tensor_parallel;
   strategy.zero = static_cast<int>(s.parallel.zero);
   if (s.parallel.shard_group) strategy.shard_group = static_cast<std::int32_t>(*s.parallel.shard_group);
   strategy.overlap_grad_reduce = s.parallel.overlap_grad_reduce;

@@ -323,7 +323,7 @@ class RowTranslator {
         "memory: {{{}, gradients: {}{}}}\n"
         "training: {{precision: {}{}}}\n",
         tp, pp, dp, zero, framework.overlaps_gradients || zero >= 2,
-        sequence_parallel(tp) ? ", sequence_parallel: true" : "",
+        parallel_sequences(tp),
         long_and_sparse(cp, tp) + shard_group(dp * cp, zero) + memory_words_.parallel, virtual_stages(),
         global_batch(dp, micro), micro, *recompute_words(recompute), fp32_gradients ? "fp32" : low, (bf16_states ? ", fp32_master: false, optimizer_states: bf16" : "") + memory_words_.memory, *word,
         lora() + memory_words_.training);
@@ -344,10 +344,18 @@ class RowTranslator {
     return chunks > 1 ? fmt::format(", virtual_stages: {}", chunks) : "";
   }
 
+  // Stated with the row; Megatron asks for sequence parallelism with it.
+  bool hides_tensor_parallel() const { return row_.text("notes").find("tp-comm-overlap") != std::string::npos; }
+
+  std::string parallel_sequences(std::int64_t tp) {
+    if (!sequence_parallel(tp)) return "";
+    return hides_tensor_parallel() ? ", sequence_parallel: true, overlap_tensor_parallel: true" : ", sequence_parallel: true";
+  }
+
   // Megatron-Core asks for it where tensor-parallel ranks have experts or latents.
   bool sequence_parallel(std::int64_t tp) {
     if (tp == 1) return false;
-    if (row_.integer("seq_parallel").value_or(0) == 1) return true;
+    if (row_.integer("seq_parallel").value_or(0) == 1 || hides_tensor_parallel()) return true;
     if (row_.integer("experts").value_or(1) <= 1 && !layers_.latent) return false;
     out_.assumed.emplace_back("sequence parallelism");
     return true;

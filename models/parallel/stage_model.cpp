@@ -14,6 +14,7 @@ workload::BlockOptions block_options(const Strategy& strategy) {
   options.sequence = strategy.sequence;
   options.tensor_parallel = strategy.tp;
   options.sequence_parallel = strategy.sequence_parallel && strategy.tp > 1;
+  options.overlap_tensor_parallel = strategy.overlap_tensor_parallel;
   options.context_parallel = strategy.cp;
   options.context_style = strategy.context_style;
   options.expert_parallel = strategy.ep;

@@ -50,6 +50,7 @@ struct Strategy {
   std::optional<WrittenSchedule> written;      // of Schedule::kFile
   std::vector<std::int64_t> layers_per_stage;  // of each part of the model, in its order; empty: even
   bool sequence_parallel = false;  // without effect at tp = 1
+  bool overlap_tensor_parallel = false;  // sequence parallelism's gathers and scatters run inside products
 
   // Long sequences and experts.
   workload::ContextStyle context_style = workload::ContextStyle::kRing;

@@ -67,6 +67,7 @@ struct BlockOptions {
   std::int64_t sequence = 0;
   int tensor_parallel = 1;
   bool sequence_parallel = false;
+  bool overlap_tensor_parallel = false;           // its gathers and scatters run inside products
   int context_parallel = 1;
   ContextStyle context_style = ContextStyle::kRing;
   int expert_parallel = 1;

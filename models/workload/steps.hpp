@@ -61,10 +61,14 @@ enum class InputGradient : std::uint8_t {
 // All parameters of a block become frozen ones, stored as they are trained elsewhere.
 void freeze(const LocalDims& dims, Block& block);
 
+// Tensor-parallel gathers and scatters run inside the products beside them (product_overlap.cpp).
+void hide_in_products(std::vector<Step>& steps);
+
 class StepList {
  public:
   StepList(const LocalDims& dims, const BlockOptions& options)
-      : d_{dims}, fused_{options.fused_kernels}, fused_accumulation_{options.fused_accumulation}, adapters_{options.adapters} {}
+      : d_{dims}, fused_{options.fused_kernels}, fused_accumulation_{options.fused_accumulation},
+        hides_{options.overlap_tensor_parallel && dims.sequence_parallel}, adapters_{options.adapters} {}
 
   void add(std::string name, const Work& work);
   void add_kernel(std::string name, const plan::Kernel& kernel);
@@ -92,7 +96,10 @@ class StepList {
   void reduce(const std::string& name, std::int64_t width, int overlap_steps);
 
   [[nodiscard]] std::size_t size() const { return steps_.size(); }
-  [[nodiscard]] std::vector<Step> take() { return std::move(steps_); }
+  [[nodiscard]] std::vector<Step> take() {
+    if (hides_) hide_in_products(steps_);
+    return std::move(steps_);
+  }
   [[nodiscard]] const LocalDims& dims() const { return d_; }
   [[nodiscard]] bool fused() const { return fused_; }
   // Kernels that add the gradients of `tensors` small parameters (biases, gains) to their sums.
@@ -117,6 +124,7 @@ class StepList {
   LocalDims d_;
   bool fused_;
   bool fused_accumulation_;
+  bool hides_;
   std::optional<Adapters> adapters_;
   std::vector<Step> steps_;
 };

@@ -189,6 +189,10 @@ class Checks {
       add("parallel.sequence_parallel", "needs tensor parallelism",
           fmt::format("tp above 1 ({}), or false", where_.cite("parallel.tp")), "true");
     }
+    if (p.overlap_tensor_parallel && !p.sequence_parallel) {
+      add("parallel.overlap_tensor_parallel", "there are no gathers and scatters to hide",
+          fmt::format("sequence_parallel: true ({}), or false", where_.cite("parallel.sequence_parallel")), "true");
+    }
     if (!p.shard_group) return;
     if (p.zero == 0) {
       add("parallel.shard_group", "nothing is sharded",

@@ -29,6 +29,7 @@ struct Parallel {
   std::int64_t virtual_stages = 1;
   std::vector<std::int64_t> layers_per_stage;
   bool sequence_parallel = false;
+  bool overlap_tensor_parallel = false;
   std::int64_t zero = 0;
   std::optional<bool> sync_every_micro_batch;  // default: zero 2, zero 3 outside a pipeline
   bool fp8_param_gather = false;
@@ -68,6 +69,8 @@ struct Parallel {
           between(0, 1e6).example("[3, 5, 5, 3]"));
     v.key("sequence_parallel", sequence_parallel,
           "Norms and dropout are split along the sequence over the tp GPUs; needs tp above 1.");
+    v.key("overlap_tensor_parallel", overlap_tensor_parallel,
+          "Gathers and scatters of sequence parallelism run inside the products beside them (user buffers, --tp-comm-overlap).");
     v.key("zero", zero,
           "What data-parallel replicas shard: 0 nothing, 1 optimizer states, 2 and gradients, 3 and parameters (FSDP).",
           between(0, 3));

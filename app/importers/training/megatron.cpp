@@ -172,6 +172,7 @@ constexpr std::array kHandlers{
     KeyHandler{"num-layers-per-virtual-pipeline-stage", noted},
     KeyHandler{"num-virtual-stages-per-pipeline-rank", number<"parallel.virtual_stages">},
     KeyHandler{"sequence-parallel", means<"parallel.sequence_parallel", "true">},
+    KeyHandler{"tp-comm-overlap", means<"parallel.overlap_tensor_parallel", "true">},
     KeyHandler{"use-distributed-optimizer", noted},
     KeyHandler{"overlap-grad-reduce", noted},
     KeyHandler{"overlap-param-gather", noted},
@@ -267,7 +268,7 @@ constexpr std::array kRules{
     KeyRule{"checkpoint-num-layers", kIgnored, "every layer is recomputed by itself"},
     KeyRule{"distribute-checkpointed-activations", kNotExpressed, "checkpoints are whole on every GPU"},
     KeyRule{"distribute-saved-activations", kNotExpressed, "checkpoints are whole on every GPU"},
-    KeyRule{"tp-comm-overlap*", kNotExpressed, "collectives of tensor parallelism are not overlapped with their products"},
+    KeyRule{"tp-comm-overlap-*", kIgnored, "how user buffers are set up"},
     KeyRule{"fp8-*", kIgnored, "fp8 recipes differ in less than is modelled"},
     KeyRule{"outer-dp-sharding-strategy", kNotExpressed, "parallel.shard_group says how far shards spread"},
     KeyRule{"megatron-fsdp-*", kNotExpressed, "buffers of Megatron-FSDP"},
@@ -453,6 +454,8 @@ void finish(const SourceFile& source, TrainingImport& out) {
     out.settings["parallel.overlap_param_gather"] = {has("overlap-param-gather") ? "true" : "false", "overlap-param-gather", false};
   if (out.whole("parallel.tp", 1) == 1 && out.settings.erase("parallel.sequence_parallel") > 0)
     out.remarks.emplace_back("sequence-parallel is without effect at tensor-model-parallel-size 1, as in Megatron");
+  if (!out.has("parallel.sequence_parallel") && out.settings.erase("parallel.overlap_tensor_parallel") > 0)
+    out.remarks.emplace_back("tp-comm-overlap is without effect without sequence parallelism, as in Megatron");
   if (const auto layers = number_of(source, "num-layers-per-virtual-pipeline-stage")) {
     const std::int64_t per_stage = out.whole("model.shape.layers", 0) / out.whole("parallel.pp", 1);
     if (per_stage > *layers && per_stage % *layers == 0) {
