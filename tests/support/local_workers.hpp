@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "executor/cpu/cpu_device.hpp"
+#include "executor/cpu/gemm.hpp"
 #include "executor/cpu/local_messenger.hpp"
 
 namespace stepcast::test {
 
 // Calls `work` for every worker at once; throws what the first to fail threw, others that gave up with it apart.
 inline void for_workers(std::int32_t workers, const std::function<void(RankId, executor::Messenger&)>& work) {
+  executor::set_threads(1);  // workers are threads already
   executor::LocalPost post{static_cast<std::uint32_t>(workers)};
   std::mutex mutex;
   std::exception_ptr failure;
