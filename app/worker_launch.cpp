@@ -27,7 +27,10 @@ std::string worker_of(const std::string& backend) {
 
 ChildCall worker_call(const Invocation& invocation, std::int32_t workers, const std::string& worker, const std::vector<std::string>& arguments) {
   ChildCall call;
-  for (const std::string& word : split(invocation.text("launcher").value_or("mpirun --oversubscribe"), ' ')) {
+  // mpirun binds each rank to a core, which steadies one thread and strangles several.
+  const bool several = invocation.integer("threads").value_or(1) > 1;
+  const std::string usual = several ? "mpirun --oversubscribe --bind-to none" : "mpirun --oversubscribe";
+  for (const std::string& word : split(invocation.text("launcher").value_or(usual), ' ')) {
     if (!word.empty()) call.words.push_back(word);
   }
   if (call.words.empty()) throw UserError(Diagnostic{.path = "--launcher", .problem = "empty"});

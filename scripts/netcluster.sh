@@ -148,7 +148,7 @@ run() {
   for ((h = 0; h < hosts; ++h)); do list+=",$(host_address "$h"):16"; done
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   exec timeout --kill-after=5 "$limit" ip netns exec "$(host 0)" unshare --uts sh -c "hostname $(host 0); exec \"\$@\"" netcluster \
-    mpirun --host "${list:1}" --map-by node --oversubscribe --mca plm rsh --mca plm_rsh_agent "$(readlink -f "$0") agent" \
+    mpirun --host "${list:1}" --map-by node --bind-to none --oversubscribe --mca plm rsh --mca plm_rsh_agent "$(readlink -f "$0") agent" \
     --mca plm_rsh_no_tree_spawn 1 --mca orte_keep_fqdn_hostnames 1 \
     --mca oob_tcp_if_include 10.77.0.0/16 --mca btl tcp,self --mca btl_tcp_if_include 10.77.0.0/16 --mca mpi_yield_when_idle 0 \
     -x NETCLUSTER="$name" "$@"
