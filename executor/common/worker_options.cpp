@@ -79,7 +79,7 @@ WorkerOptions parse_worker_options(const std::string& name, const std::vector<st
       throw UserError(Diagnostic{.path = name, .problem = "'" + word + "' is not understood", .hint = name + " --help lists the options"});
     }
   }
-  if (options.plan.empty()) throw UserError(Diagnostic{.path = name, .problem = "no plan", .expected = "a plan file, as `stepcast plan --out` writes it"});
+  if (options.plan.empty()) throw UserError(Diagnostic{.path = name, .problem = "no plan", .expected = "a plan file, as `stepcast plan --save` writes it"});
   if (options.records.empty()) options.records = options.plan;
   return options;
 }
