@@ -118,7 +118,6 @@ class Campaign {
  private:
   std::set<std::string> known(std::int32_t workers) {
     if (!store_) return {};
-    std::set<std::string> hashes;
     std::set<std::string> names;
     for (const trace::RunSummary& run : store_->runs()) {
       if (run.origin == "measured" && run.scenario_hash == trace::scenario_hash(point_key(backend_, machine_name(), workers, run.name))) names.insert(run.name);

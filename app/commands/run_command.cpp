@@ -11,6 +11,7 @@
 #include "app/worker_launch.hpp"
 #include "executor/common/cpu_limits.hpp"
 #include "executor/common/fewer_workers.hpp"
+#include "executor/common/shrink.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
 #include "sim/plan/plan_file.hpp"
@@ -73,6 +74,9 @@ Status run(const Invocation& invocation, Session& session) {
   const std::string records = (folder.path() / "run").string();
   plan::save_plan(setup.plan, plan);
   const auto processes = static_cast<std::int32_t>(std::min<std::int64_t>(setup.plan.world_size(), at_least(invocation, "processes", setup.plan.world_size(), 1)));
+  if (const std::int64_t factor = at_least(invocation, "shrink", 1, 1); factor > executor::kMostShrink) {
+    throw UserError(Diagnostic{.path = "--shrink", .problem = "too large", .expected = fmt::format("1 to {}", executor::kMostShrink), .got = std::to_string(factor)});
+  }
   const executor::FewerWorkers played = executor::on_fewer(setup.plan, processes);
   const std::int32_t workers = played.plan.world_size();
   const ChildCall call = worker_call(invocation, workers, worker, worker_arguments(invocation, plan, records));

@@ -49,7 +49,7 @@ struct Shrink {
 }  // namespace
 
 plan::Plan shrink(plan::Plan plan, std::int64_t factor) {
-  SIM_CHECK(factor >= 1, factor);
+  SIM_CHECK(factor >= 1 && factor <= kMostShrink, factor);
   const Shrink by{factor};
   for (plan::Program& program : plan.programs) {
     for (plan::Kernel& kernel : program.kernels) by.kernel(kernel);

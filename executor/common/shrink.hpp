@@ -6,8 +6,11 @@
 
 namespace stepcast::executor {
 
+// Beyond it nothing of any model is left, and its cube is far from the range of integers.
+inline constexpr std::int64_t kMostShrink = 4096;
+
 // Dimensions of products and attention, heads apart, divided by `factor`; bytes by its square, operations by its cube; nothing below 1.
-// Requires: factor >= 1.
+// Requires: 1 <= factor <= kMostShrink.
 plan::Plan shrink(plan::Plan plan, std::int64_t factor);
 
 }  // namespace stepcast::executor

@@ -1,18 +1,19 @@
 #include "executor/common/worker_options.hpp"
 
 #include <charconv>
-#include <optional>
+#include <limits>
 
+#include "executor/common/shrink.hpp"
 #include "sim/base/diagnostic.hpp"
 
 namespace stepcast::executor {
 namespace {
 
-std::int64_t whole(const std::string& option, const std::string& text, std::int64_t least) {
+std::int64_t whole(const std::string& option, const std::string& text, std::int64_t least, std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < least) {
-    throw UserError(Diagnostic{.path = option, .problem = "not understood", .expected = "a whole number, " + std::to_string(least) + " or more", .got = text});
+  if (error != std::errc{} || end != text.data() + text.size() || value < least || value > most) {
+    throw UserError(Diagnostic{.path = option, .problem = "not understood", .expected = "a whole number, " + std::to_string(least) + (most == std::numeric_limits<std::int64_t>::max() ? " or more" : " to " + std::to_string(most)), .got = text});
   }
   return value;
 }
@@ -68,7 +69,7 @@ WorkerOptions parse_worker_options(const std::string& name, const std::vector<st
     } else if (word == "--seed") {
       options.seed = whole(word, value(i), 0);
     } else if (word == "--shrink") {
-      options.shrink = whole(word, value(i), 1);
+      options.shrink = whole(word, value(i), 1, kMostShrink);
     } else if (word == "--timeout") {
       options.timeout_s = whole(word, value(i), 1);
     } else if (word == "--memory") {

@@ -61,17 +61,17 @@ class RingSearch {
 
 bool connected(const std::vector<std::vector<double>>& links) {
   std::vector<bool> seen(links.size(), false);
-  std::vector<std::size_t> todo{0};
+  std::vector<std::size_t> open{0};
   seen[0] = true;
   std::size_t count = 0;
-  while (!todo.empty()) {
-    const std::size_t at = todo.back();
-    todo.pop_back();
+  while (!open.empty()) {
+    const std::size_t at = open.back();
+    open.pop_back();
     ++count;
     for (std::size_t to = 0; to < links.size(); ++to) {
       if (links[at][to] <= 0.0 || seen[to]) continue;
       seen[to] = true;
-      todo.push_back(to);
+      open.push_back(to);
     }
   }
   return count == links.size();

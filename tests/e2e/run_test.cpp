@@ -100,6 +100,7 @@ TEST_CASE("run: what cannot be run is refused before anything starts") {
   };
   refused("--backend tpu", "cpu or cuda");
   refused("--steps 0", "1 or more");
+  refused("--shrink 1000000000", "1 to 4096");
   refused("--set training.precision=bf16", "training.precision");
   refused("--set training.precision=bf16 --set cluster.node=dgx-h100 --set cluster.gpus_per_node=4", "hint:     training.precision: fp32");
   refused("--launcher no-such-launcher", "not on the PATH");
