@@ -1,7 +1,8 @@
 // calibration/profile.hpp — a calibration profile as plain structs: every fitted or quoted number that
-// the models need beside the catalogue, each with its kind of evidence and its source. One file a GPU
-// type in calibration/profiles/; it holds for all scenarios of that hardware. Each struct lists its
-// keys once, in visit(), for the reader of sim/scenario.
+// the models need beside the catalogue, each with its kind of evidence and its source, and where they are
+// known its standard deviation (`plus_minus`, in the figure's unit) and the day of the evidence (`date`).
+// One file a GPU type in calibration/profiles/; it holds for all scenarios of that hardware. Each struct
+// lists its keys once, in visit(), for the reader of sim/scenario; profile_parameters.hpp finds figures by key.
 //
 // Rates inside the chip are in bytes per clock and SM, so that a profile can stand in for a relative
 // of its GPU that has more SMs or another clock.

@@ -22,12 +22,15 @@ constexpr std::array<std::pair<const char*, Basis>, 4> enum_words(Basis) {
            {"assumed", Basis::kAssumed}}};
 }
 
-// A quoted figure: its value, what kind of evidence it is, and where it stands.
+// A quoted figure: its value, what kind of evidence it is, where it stands, and, where that is known, one
+// standard deviation in the value's unit and the day of the evidence.
 template <class T>
 struct Figure {
   T value{};
   Basis basis = Basis::kAssumed;
   std::string source;
+  std::optional<T> plus_minus{};
+  std::optional<std::string> date{};  // 2026-11-30
 };
 
 struct Gpu {

@@ -102,6 +102,10 @@ class Describer {
         inner.key("value", value.value, "The figure, with its unit.", value_rule);
         inner.key("basis", value.basis, "The kind of evidence.", required());
         inner.key("source", value.source, "Where the figure stands.", required().not_empty());
+        if constexpr (IsDatedFigure<T>) {
+          inner.key("plus_minus", value.plus_minus, "One standard deviation, in the figure's unit.", at_least(0));
+          inner.key("date", value.date, "The day of the evidence.", dated());
+        }
       } else {
         visit_struct(inner, value);
       }

@@ -14,7 +14,8 @@
 // A key without required() keeps the member's own default when absent. Members may be int64, int,
 // double (no unit), bool, std::string, Duration, Bytes, any Quantity, enums, structs with such a
 // list, std::optional, std::vector and std::map<std::string, T> of these, and quoted figures:
-// structs with members value, basis, source, written {value: 3350 GB/s, basis: datasheet, source: "..."}.
+// structs with members value, basis, source, written {value: 3350 GB/s, basis: datasheet, source: "..."};
+// with members plus_minus and date as well, two optional keys more: plus_minus: 40 GB/s, date: 2026-11-30.
 // An enum names its words beside its definition:
 //
 //   constexpr std::array<std::pair<const char*, Colour>, 2> enum_words(Colour) {
@@ -35,6 +36,7 @@ namespace stepcast::scenario {
 struct Rule {
   bool is_required = false;
   bool is_filled = false;                // text or list: at least one character or item
+  bool is_date = false;                  // text: a day such as 2026-11-30
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
   bool low_excluded = false;
@@ -56,6 +58,11 @@ struct Rule {
 
 inline Rule required() { return Rule{}.required(); }
 inline Rule not_empty() { return Rule{}.not_empty(); }
+inline Rule dated() {
+  Rule rule;
+  rule.is_date = true;
+  return rule;
+}
 inline Rule at_least(double bound) { return Rule{}.at_least(bound); }
 inline Rule above(double bound) { return Rule{}.above(bound); }
 inline Rule between(double from, double to) { return Rule{}.between(from, to); }

@@ -45,6 +45,8 @@ template <class T> concept IsQuantity = requires { DimensionOf<T>::value; };
 
 // A quoted figure: value, kind of evidence, where it stands.
 template <class T> concept IsFigure = requires(T t) { t.value; t.basis; t.source; };
+// One that may also say how far off it may be, and since when it is known.
+template <class T> concept IsDatedFigure = IsFigure<T> && requires(T t) { t.plus_minus; t.date; };
 
 // Base units of quantity.hpp, to and from the strong types.
 inline double to_base(Duration value) { return static_cast<double>(value.count()); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -33,6 +34,19 @@ std::string with_bounds(std::string what, const Rule& rule, std::optional<Dimens
 
 bool within(double value, const Rule& rule) {
   return (rule.low_excluded ? value > rule.low : value >= rule.low) && value <= rule.high;
+}
+
+// "2026-11-30", and a day that there is.
+bool is_day(const std::string& text) {
+  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
+  const auto number = [&](std::size_t from, std::size_t count) {
+    int value = -1;
+    const char* const end = text.data() + from + count;
+    return std::from_chars(text.data() + from, end, value).ptr == end ? value : -1;
+  };
+  const std::chrono::year_month_day day{std::chrono::year{number(0, 4)}, std::chrono::month{static_cast<unsigned>(number(5, 2))},
+                                        std::chrono::day{static_cast<unsigned>(number(8, 2))}};
+  return number(0, 4) > 0 && day.ok();
 }
 
 void refuse(const Place& place, std::string problem, std::string expected, std::string got, std::string hint,
@@ -178,6 +192,10 @@ bool read_value(const Node& node, const Place& place, const Rule& rule, Diagnost
   }
   if (rule.is_filled && trim(node.scalar).empty()) {
     refuse(place, "empty text", "some text", describe_node(node), {}, diagnostics);
+    return false;
+  }
+  if (rule.is_date && !is_day(node.scalar)) {
+    refuse(place, "not a day", "year-month-day, such as 2026-11-30", describe_node(node), {}, diagnostics);
     return false;
   }
   out = node.scalar;

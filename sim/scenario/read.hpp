@@ -148,6 +148,10 @@ bool read_value(const Node& node, const Place& place, const Rule& rule, Diagnost
       reader.key("value", out.value, "the figure, with its unit", value_rule);
       reader.key("basis", out.basis, "the kind of evidence", required());
       reader.key("source", out.source, "where the figure stands", required().not_empty());
+      if constexpr (IsDatedFigure<T>) {
+        reader.key("plus_minus", out.plus_minus, "one standard deviation, in the figure's unit", at_least(0));
+        reader.key("date", out.date, "the day of the evidence", dated());
+      }
     } else {
       visit_struct(reader, out);
     }
