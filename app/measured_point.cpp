@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/command_line.hpp"
+#include "sim/plan/names.hpp"
 #include "sim/run/spans.hpp"
 
 namespace stepcast::app {
@@ -40,7 +41,48 @@ void work_of(const plan::Program& program, const plan::Instruction& i, MeasuredP
   }
 }
 
+nlohmann::ordered_json work_json(const plan::Program& program, const plan::Instruction& i) {
+  if (const auto* compute = std::get_if<plan::Compute>(&i.body)) {
+    const plan::Kernel& k = program.kernels[compute->kernel.index()];
+    nlohmann::ordered_json json{{"op", plan::name_of(k.op)}, {"pass", plan::name_of(k.pass)}, {"dtype", plan::name_of(k.dtype)}};
+    if (k.gemm) json.update({{"batch", k.gemm->batch}, {"m", k.gemm->m}, {"n", k.gemm->n}, {"k", k.gemm->k}});
+    if (k.attention) {
+      const plan::AttentionShape& a = *k.attention;
+      json.update({{"batch", a.batch}, {"query_heads", a.query_heads}, {"kv_heads", a.kv_heads}, {"query_length", a.query_length}, {"kv_length", a.kv_length},
+                   {"head_dim", a.head_dim}, {"value_dim", a.value_dim}, {"causal", a.causal}});
+    }
+    json.update({{"flops", k.flops.si()}, {"read_bytes", k.read.count()}, {"written_bytes", k.written.count()}, {"launches", k.launches}});
+    return json;
+  }
+  if (const auto* c = std::get_if<plan::Collective>(&i.body)) return {{"op", plan::name_of(c->kind)}, {"bytes", c->bytes.count()}, {"dtype", plan::name_of(c->dtype)}};
+  if (const auto* copy = std::get_if<plan::Copy>(&i.body)) return {{"op", "copy"}, {"kind", plan::name_of(copy->kind)}, {"bytes", copy->bytes.count()}, {"host", plan::name_of(copy->host)}};
+  if (const auto* host = std::get_if<plan::HostCompute>(&i.body)) return {{"op", "host_compute"}, {"flops", host->flops.si()}, {"bytes", host->bytes.count()}};
+  return {{"op", plan::opcode_of(i.body)}};
+}
+
+// Instructions of the point that begins at `first`, runs of equal ones once with "times".
+nlohmann::ordered_json work_of_point(const plan::Program& program, std::size_t first) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  std::int64_t times = 0;
+  for (std::size_t i = first; i < program.instructions.size() && program.instructions[i].layer == program.instructions[first].layer; ++i) {
+    const bool again = i > first && program.instructions[i] == program.instructions[i - 1];
+    if (!again) list.push_back(work_json(program, program.instructions[i]));
+    times = again ? times + 1 : 1;
+    if (times > 1) list.back()["times"] = times;
+  }
+  return list;
+}
+
 }  // namespace
+
+std::vector<PointLeftOut> left_out(const executor::Records& records) {
+  constexpr std::string_view kMark = "left out ";
+  std::vector<PointLeftOut> list;
+  for (const auto& [name, value] : records.facts) {
+    if (name.starts_with(kMark)) list.push_back({name.substr(kMark.size()), value});
+  }
+  return list;
+}
 
 std::vector<MeasuredPoint> measured_points(const plan::Plan& plan, const std::vector<executor::Records>& records) {
   std::vector<Samples> of_worker;
@@ -50,7 +92,7 @@ std::vector<MeasuredPoint> measured_points(const plan::Plan& plan, const std::ve
   for (const auto& [first, samples] : of_worker.front()) {
     const bool complete = std::all_of(of_worker.begin(), of_worker.end(), [&, index = first](const Samples& s) { return s.contains(index); });
     if (!complete) break;
-    MeasuredPoint point{.name = program.labels[program.instructions[first].label.index()], .seconds = {}, .spread = {}, .flops = {}, .bytes = {}, .recording = {}};
+    MeasuredPoint point{.name = program.labels[program.instructions[first].label.index()], .seconds = {}, .spread = {}, .flops = {}, .bytes = {}, .work = work_of_point(program, first), .readings = {}, .recording = {}};
     point.recording.name = point.name;
     point.recording.origin = "measured";
     work_of(program, program.instructions[first], point);
@@ -68,6 +110,7 @@ std::vector<MeasuredPoint> measured_points(const plan::Plan& plan, const std::ve
                                                        Duration::picoseconds((t.time.end - t.time.begin) * kPicoseconds), point.recording.streams));
         }
       }
+      for (const auto& [name, value] : samples[s]->values) point.readings[name].push_back(value);
       origin += longest;
       point.seconds.push_back(static_cast<double>(longest) * 1e-9);
     }
@@ -83,8 +126,10 @@ std::string point_key(const std::string& backend, const std::string& machine, st
 }
 
 trace::Run stored_point(const MeasuredPoint& point, const std::string& key, const executor::Records& first, const std::string& created) {
-  nlohmann::ordered_json json{{"kind", "measure"}, {"point", point.name}, {"seconds", point.seconds}, {"environment", nlohmann::ordered_json::object()}};
-  for (const auto& [name, value] : first.facts) json["environment"][name] = value;
+  nlohmann::ordered_json json{{"kind", "measure"}, {"point", point.name}, {"work", point.work}, {"seconds", point.seconds}, {"readings", point.readings}, {"environment", nlohmann::ordered_json::object()}};
+  for (const auto& [name, value] : first.facts) {
+    if (!name.starts_with("left out ")) json["environment"][name] = value;
+  }
   trace::Run run;
   run.name = point.name;
   run.origin = "measured";

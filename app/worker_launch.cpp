@@ -29,7 +29,7 @@ ChildCall worker_call(const Invocation& invocation, std::int32_t workers, const 
   ChildCall call;
   // mpirun binds each rank to a core, which steadies one thread and strangles several.
   const bool several = invocation.integer("threads").value_or(1) > 1;
-  const std::string usual = several ? "mpirun --oversubscribe --bind-to none" : "mpirun --oversubscribe";
+  const std::string usual = several ? "mpirun --quiet --oversubscribe --bind-to none" : "mpirun --quiet --oversubscribe";
   for (const std::string& word : split(invocation.text("launcher").value_or(usual), ' ')) {
     if (!word.empty()) call.words.push_back(word);
   }

@@ -38,7 +38,7 @@ OptionList run_options() {
       ("train", "a small model that learns instead of random data: prints the loss of every step")
       ("share-gpu", "cuda: several workers on one GPU, talking over sockets as hosts do")
       ("timeout", po::value<std::int64_t>()->value_name("S"), "give up where a step takes longer (default 60 s)")
-      ("launcher", po::value<std::string>()->value_name("TEXT"), "what starts the workers, before `-n N WORKER` (default: mpirun --oversubscribe)")
+      ("launcher", po::value<std::string>()->value_name("TEXT"), "what starts the workers, before `-n N WORKER` (default: mpirun --quiet --oversubscribe)")
       ("records", po::value<std::string>()->value_name("FOLDER"), "keep the plan and the workers' records there")
       ("trace", po::value<std::string>()->value_name("FILE"), "write the median step's timeline for ui.perfetto.dev")
       ("db", po::value<std::string>()->value_name("FILE"), "append the measurement to a SQLite store");

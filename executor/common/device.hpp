@@ -28,6 +28,8 @@ class Device {
 
   // Forgets the events and times of the step before.
   virtual void begin_step() = 0;
+  // What is issued from here on starts when finish() is called, so that no gap of issuing is timed. A device that need not queue may ignore it.
+  virtual void hold() {}
   // Queues instruction `index` of the program on its stream.
   virtual void issue(std::size_t index) = 0;
   // Waits until all that was issued has ended. Throws what an instruction failed with.

@@ -13,7 +13,8 @@ namespace stepcast::executor {
 
 using Readings = std::vector<std::pair<std::string, double>>;  // "clock_mhz", "power_w": as found
 
-// Appends a block a point: a step for each sample, the last with what `readings` says then.
+// Appends a block a point: a step for each sample, with what `readings` says then. Points of kernels and copies alone are queued before they
+// start (Device::hold). What the device cannot compute is left out, as a fact "left out NAME" with the reason.
 void measure_points(const plan::Program& program, Device& device, Together& together, const SamplingRule& rule, std::int64_t clock_offset_ns,
                     const std::function<Readings()>& readings, RecordWriter& records);
 

@@ -11,7 +11,15 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/file.hpp"
+
 namespace stepcast::executor {
+
+// What this device cannot compute: fp8 products on a GPU without them. Thrown before anything of the instruction is queued.
+class NotSupported : public SystemError {
+ public:
+  using SystemError::SystemError;
+};
 
 enum class Reduction : std::uint8_t { kSum, kMost };
 

@@ -5,6 +5,8 @@
 #include <utility>
 #include <variant>
 
+#include "executor/cuda/kernels.hpp"
+
 namespace stepcast::executor::cuda {
 namespace {
 
@@ -28,6 +30,8 @@ CudaDevice::CudaDevice(const plan::Plan& plan, RankId rank, const Streams& strea
     timings_[i] = Timing{next, next + 1};
     next += 2;
   }
+  STEPCAST_CUDA(cudaHostAlloc(&released_, sizeof(int), cudaHostAllocMapped));
+  *released_ = 1;
   // Blocks stay with the pool between steps.
   cudaMemPool_t pool = nullptr;
   int device = 0;
@@ -42,6 +46,7 @@ CudaDevice::~CudaDevice() {
   for (void* block : blocks_) {
     if (block != nullptr) cudaFree(block);
   }
+  cudaFreeHost(released_);
 }
 
 void CudaDevice::begin_step() {
@@ -50,10 +55,16 @@ void CudaDevice::begin_step() {
   }
   STEPCAST_CUDA(cudaDeviceSynchronize());
   payload_.begin_step();
-  std::fill(intervals_.begin(), intervals_.end(), Interval{});
+  for (const std::size_t i : issued_) intervals_[i] = {};
+  issued_.clear();
   STEPCAST_CUDA(cudaEventRecord(origin_[0], streams_[0]));
   STEPCAST_CUDA(cudaEventSynchronize(origin_[0]));
   origin_ns_ = now_ns();
+}
+
+void CudaDevice::hold() {
+  *static_cast<volatile int*>(released_) = 0;
+  for (std::size_t s = 0; s < streams_.size(); ++s) hold_stream(streams_[s], released_);
 }
 
 void CudaDevice::issue(std::size_t index) {
@@ -61,7 +72,9 @@ void CudaDevice::issue(std::size_t index) {
   const std::optional<Timing>& timing = timings_[index];
   if (timing) STEPCAST_CUDA(cudaEventRecord(marks_[timing->begin], stream));
   run(index, stream);
-  if (timing) STEPCAST_CUDA(cudaEventRecord(marks_[timing->end], stream));
+  if (!timing) return;
+  STEPCAST_CUDA(cudaEventRecord(marks_[timing->end], stream));
+  issued_.push_back(index);
 }
 
 void CudaDevice::run(std::size_t index, cudaStream_t stream) {
@@ -111,6 +124,7 @@ void CudaDevice::give(plan::BufferId buffer, cudaStream_t stream) {
 }
 
 void CudaDevice::finish() {
+  *static_cast<volatile int*>(released_) = 1;
   for (std::size_t s = 0; s < streams_.size(); ++s) STEPCAST_CUDA(cudaStreamSynchronize(streams_[s]));
   if (const std::string trouble = communicators_.trouble(); !trouble.empty()) throw SystemError("NCCL: " + trouble);
   const auto since_origin = [&](std::size_t mark) {
@@ -118,9 +132,7 @@ void CudaDevice::finish() {
     STEPCAST_CUDA(cudaEventElapsedTime(&milliseconds, origin_[0], marks_[mark]));
     return origin_ns_ + static_cast<std::int64_t>(double{milliseconds} * 1e6);
   };
-  for (std::size_t i = 0; i < timings_.size(); ++i) {
-    if (timings_[i]) intervals_[i] = {since_origin(timings_[i]->begin), since_origin(timings_[i]->end)};
-  }
+  for (const std::size_t i : issued_) intervals_[i] = {since_origin(timings_[i]->begin), since_origin(timings_[i]->end)};
 }
 
 std::vector<std::string> CudaDevice::standing() const {

@@ -23,6 +23,7 @@ class CudaDevice : public Device {
   ~CudaDevice() override;
 
   void begin_step() override;
+  void hold() override;
   void issue(std::size_t index) override;
   void finish() override;
   [[nodiscard]] std::span<const Interval> intervals() const override { return intervals_; }
@@ -51,8 +52,10 @@ class CudaDevice : public Device {
   std::vector<void*> blocks_;                    // by buffer
   Events events_;                                // the plan's
   std::vector<std::optional<Timing>> timings_;   // by instruction
+  std::vector<std::size_t> issued_;              // since begin_step(), those that take time
   Events marks_;
   Events origin_;
+  int* released_ = nullptr;                      // read by kernels that hold streams
   std::int64_t origin_ns_ = 0;
   std::vector<Interval> intervals_;
 };

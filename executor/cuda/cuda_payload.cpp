@@ -1,13 +1,9 @@
 #include "executor/cuda/cuda_payload.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
 #include <variant>
 
-#include "executor/common/host_adam.hpp"
 #include "executor/cuda/kernels.hpp"
-
 
 namespace stepcast::executor::cuda {
 namespace {
@@ -33,17 +29,18 @@ std::pair<std::size_t, std::size_t> footprint(const plan::Kernel& k) {
     const auto e = static_cast<std::size_t>(plan::element_bytes(k.dtype));
     return {aligned(e * product(s.batch, s.m, s.k)) + aligned(e * product(s.batch, s.k, s.n)), aligned(4 * product(s.batch, s.m, s.n))};
   }
-  if (k.attention) {
+  if (k.attention) {  // queries, keys, values, results and their slopes, row sums: fp32 where gradients add up
     const plan::AttentionShape& s = *k.attention;
-    const std::size_t qkv = 4 * product(s.batch, s.kv_length, s.query_heads + 2 * s.kv_heads, std::max(s.head_dim, s.value_dim));
-    return {3 * aligned(qkv), 3 * aligned(qkv)};
+    const std::int64_t width = std::max(s.head_dim, s.value_dim);
+    const std::size_t most = aligned(4 * product(s.batch, std::max(s.query_length, s.kv_length), s.query_heads + 2 * s.kv_heads, width));
+    return {5 * most, 5 * most};
   }
   return {aligned(size_of(k.read)) + kLine, aligned(size_of(k.written)) + kLine};
 }
 
-std::size_t host_bytes(const plan::Body& body) {
+// Between the device and elsewhere.
+std::size_t copied_bytes(const plan::Body& body) {
   if (const auto* copy = std::get_if<plan::Copy>(&body)) return size_of(copy->bytes);
-  if (const auto* host = std::get_if<plan::HostCompute>(&body)) return size_of(host->bytes);
   if (const auto* batch = std::get_if<plan::LoadBatch>(&body)) return size_of(batch->bytes);
   return 0;
 }
@@ -74,35 +71,6 @@ class Ring {
   std::size_t next_ = 0;
 };
 
-struct HostUpdate {
-  std::vector<float> state;  // parameters, gradients and two moments
-  std::int64_t steps = 0;
-};
-
-void CUDART_CB update_on_host(void* data) {
-  auto& u = *static_cast<HostUpdate*>(data);
-  const std::size_t n = u.state.size() / 4;
-  const std::span<float> all{u.state};
-  executor::adam({}, ++u.steps, {all.first(n), all.subspan(n, n), all.subspan(2 * n, n), all.subspan(3 * n, n)});
-}
-
-struct FileTransfer {
-  std::FILE* file = nullptr;
-  std::byte* host = nullptr;
-  std::size_t bytes = 0;
-  bool reads = true;
-};
-
-void CUDART_CB move_file(void* data) {
-  const auto& t = *static_cast<FileTransfer*>(data);
-  std::rewind(t.file);
-  std::size_t done = t.reads ? std::fread(t.host, 1, t.bytes, t.file) : std::fwrite(t.host, 1, t.bytes, t.file);
-  if (t.reads && done < t.bytes) {  // nobody wrote it yet
-    std::rewind(t.file);
-    done = std::fwrite(t.host, 1, t.bytes, t.file);
-  }
-}
-
 }  // namespace
 
 struct CudaPayload::Lane {
@@ -110,29 +78,19 @@ struct CudaPayload::Lane {
   Ring out;
   Ring moved;
   Ring landed;
-  void* host = nullptr;  // pinned
-  HostUpdate update;
-  FileTransfer transfer;
+  HostSide host;
   std::int64_t updates = 0;
 
-  ~Lane() {
-    if (host != nullptr) cudaFreeHost(host);
-    if (transfer.file != nullptr) std::fclose(transfer.file);
-  }
-  Lane() = default;
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
+  Lane(const plan::Program& program, plan::StreamId stream) : host{program, stream} {}
 };
 
 CudaPayload::CudaPayload(const plan::Program& program, const Streams& streams, Matmul& matmul, std::uint64_t seed)
     : program_{program}, streams_{streams}, matmul_{matmul} {
   for (std::size_t s = 0; s < streams.size(); ++s) {
-    auto lane = std::make_unique<Lane>();
+    auto lane = std::make_unique<Lane>(program, plan::StreamId{s});
     std::size_t in = 0;
     std::size_t out = 0;
     std::size_t moved = 0;
-    std::size_t host = 0;
-    std::size_t update = 0;
     for (const plan::Instruction& i : program.instructions) {
       if (i.stream.index() != s) continue;
       if (const auto* compute = std::get_if<plan::Compute>(&i.body)) {
@@ -140,12 +98,8 @@ CudaPayload::CudaPayload(const plan::Program& program, const Streams& streams, M
         in = std::max(in, operands);
         out = std::max(out, results);
       }
-      if (const std::size_t bytes = host_bytes(i.body); bytes > 0) {
-        host = std::max(host, bytes);
-        in = std::max(in, bytes);
-        out = std::max(out, bytes);
-      }
-      if (const auto* adam = std::get_if<plan::HostCompute>(&i.body)) update = std::max(update, size_of(adam->bytes) / 28);
+      in = std::max(in, copied_bytes(i.body));
+      out = std::max(out, copied_bytes(i.body));
       moved = std::max(moved, size_of(moved_bytes(i.body)));
     }
     const cudaStream_t stream = streams[s];
@@ -161,11 +115,6 @@ CudaPayload::CudaPayload(const plan::Program& program, const Streams& streams, M
       lane->landed.resize(aligned(moved));
       randomize(stream, plan::Dtype::kBf16, lane->moved.data(), lane->moved.size() / 2, seed + s + 2);
     }
-    if (host > 0) {
-      STEPCAST_CUDA(cudaMallocHost(&lane->host, host));
-      std::memset(lane->host, 1, host);
-    }
-    if (update > 0) lane->update.state.assign(4 * update, 0.5F);
     lanes_.push_back(std::move(lane));
   }
   STEPCAST_CUDA(cudaDeviceSynchronize());
@@ -186,6 +135,32 @@ void CudaPayload::gemm(Lane& l, std::size_t stream, const plan::Kernel& kernel) 
 }
 
 void CudaPayload::attention(Lane& l, cudaStream_t stream, const plan::Kernel& kernel) {
+  const plan::AttentionShape& s = *kernel.attention;
+  const kernels::FlashShape f{s.batch, s.query_heads, s.kv_heads, s.query_length, s.kv_length, static_cast<int>(s.head_dim), static_cast<int>(s.value_dim), s.causal, s.window.value_or(0)};
+  // Libraries compute the attention of fp8 models in 16 bits too.
+  const plan::Dtype dtype = kernel.dtype == plan::Dtype::kFp8 ? plan::Dtype::kBf16 : kernel.dtype;
+  if (flash_can(f, dtype)) return attention_by_blocks(l, stream, f, dtype, kernel.pass == plan::Pass::kForward);
+  attention_by_rows(l, stream, kernel);
+}
+
+void CudaPayload::attention_by_blocks(Lane& l, cudaStream_t stream, const kernels::FlashShape& s, plan::Dtype dtype, bool forward) {
+  const auto e = static_cast<std::size_t>(plan::element_bytes(dtype));
+  const std::size_t q = product(s.batch, s.query_length, s.query_heads, s.head_dim);
+  const std::size_t k = product(s.batch, s.kv_length, s.kv_heads, s.head_dim);
+  const std::size_t v = product(s.batch, s.kv_length, s.kv_heads, s.value_dim);
+  const std::size_t o = product(s.batch, s.query_length, s.query_heads, s.value_dim);
+  const std::size_t sums = 4 * product(s.batch, s.query_length, s.query_heads);
+  FlashTensors t{.q = l.in.take(e * q), .k = l.in.take(e * k), .v = l.in.take(e * v), .out = l.out.take(e * o), .log_sums = reinterpret_cast<float*>(l.out.take(sums))};
+  if (forward) return flash_forward(stream, dtype, s, t);
+  // What the forward pass left is random here: the work is the same.
+  t.out = l.in.take(e * o);
+  t.log_sums = reinterpret_cast<float*>(l.in.take(sums));
+  flash_backward(stream, dtype, s, t,
+                 {.dout = l.in.take(e * o), .delta = reinterpret_cast<float*>(l.out.take(sums)), .dq = reinterpret_cast<float*>(l.out.take(4 * q)), .dk = l.out.take(e * k), .dv = l.out.take(e * v)});
+}
+
+// Correct for any width and format, without tensor cores: much slower than what a training run would call.
+void CudaPayload::attention_by_rows(Lane& l, cudaStream_t stream, const plan::Kernel& kernel) {
   const plan::AttentionShape& s = *kernel.attention;
   const std::int64_t width = (s.query_heads + 2 * s.kv_heads) * s.head_dim;
   const std::int64_t rows = s.batch * s.kv_length;
@@ -214,7 +189,11 @@ void CudaPayload::compute(std::size_t i) {
   const double elements = static_cast<double>(kernel.written.count()) / static_cast<double>(plan::element_bytes(kernel.dtype));
   const bool exponential = kernel.op == plan::OpClass::kSoftmax || kernel.op == plan::OpClass::kLoss ||
                            (kernel.op == plan::OpClass::kElementwise && elements > 0.0 && kernel.flops.si() >= 4.0 * elements);
-  stream_bytes(streams_[stream], l.in.take(size_of(kernel.read) + 16), size_of(kernel.read), l.out.take(size_of(kernel.written) + 16), size_of(kernel.written), exponential);
+  // Unfused operators are several kernels, which share the bytes.
+  const auto launches = static_cast<std::size_t>(std::max(1, kernel.launches));
+  const std::size_t read = size_of(kernel.read) / launches;
+  const std::size_t written = size_of(kernel.written) / launches;
+  for (std::size_t k = 0; k < launches; ++k) stream_bytes(streams_[stream], l.in.take(read + 16), read, l.out.take(written + 16), written, exponential);
 }
 
 std::span<std::byte> CudaPayload::collective(std::size_t i) { return {lane(i).moved.data(), size_of(moved_bytes(program_.instructions[i].body))}; }
@@ -225,26 +204,39 @@ void CudaPayload::copy(std::size_t i) {
   const cudaStream_t stream = streams_[program_.instructions[i].stream.index()];
   const auto& copy = std::get<plan::Copy>(program_.instructions[i].body);
   const std::size_t bytes = size_of(copy.bytes);
+  const bool managed = copy.host == plan::Memory::kManaged;
   switch (copy.kind) {
-    case plan::CopyKind::kHostToDevice: STEPCAST_CUDA(cudaMemcpyAsync(l.out.take(bytes), l.host, bytes, cudaMemcpyHostToDevice, stream)); break;
-    case plan::CopyKind::kDeviceToHost: STEPCAST_CUDA(cudaMemcpyAsync(l.host, l.in.take(bytes), bytes, cudaMemcpyDeviceToHost, stream)); break;
-    case plan::CopyKind::kDeviceToDevice: STEPCAST_CUDA(cudaMemcpyAsync(l.out.take(bytes), l.in.take(bytes), bytes, cudaMemcpyDeviceToDevice, stream)); break;
+    case plan::CopyKind::kHostToDevice:
+      if (managed) return l.host.managed_to_device(stream, l.out.take(bytes), bytes);
+      STEPCAST_CUDA(cudaMemcpyAsync(l.out.take(bytes), host_memory(l, copy.host), bytes, cudaMemcpyHostToDevice, stream));
+      return;
+    case plan::CopyKind::kDeviceToHost:
+      if (managed) return l.host.managed_to_host(stream, bytes);
+      STEPCAST_CUDA(cudaMemcpyAsync(host_memory(l, copy.host), l.in.take(bytes), bytes, cudaMemcpyDeviceToHost, stream));
+      return;
+    case plan::CopyKind::kDeviceToDevice: STEPCAST_CUDA(cudaMemcpyAsync(l.out.take(bytes), l.in.take(bytes), bytes, cudaMemcpyDeviceToDevice, stream)); return;
     case plan::CopyKind::kNvmeToHost:
-    case plan::CopyKind::kHostToNvme:
-      if (l.transfer.file == nullptr) l.transfer.file = std::tmpfile();
-      if (l.transfer.file == nullptr) throw SystemError("no temporary file for the plan's NVMe copies");
-      l.transfer = {l.transfer.file, static_cast<std::byte*>(l.host), bytes, copy.kind == plan::CopyKind::kNvmeToHost};
-      STEPCAST_CUDA(cudaLaunchHostFunc(stream, move_file, &l.transfer));
-      break;
+    case plan::CopyKind::kHostToNvme: return l.host.transfer(stream, i, bytes, copy.kind == plan::CopyKind::kNvmeToHost);
   }
 }
 
-void CudaPayload::host_compute(std::size_t i) { STEPCAST_CUDA(cudaLaunchHostFunc(streams_[program_.instructions[i].stream.index()], update_on_host, &lane(i).update)); }
+void* CudaPayload::host_memory(Lane& l, plan::Memory kind) { return kind == plan::Memory::kPageableHost ? l.host.pageable() : l.host.pinned(); }
+
+void CudaPayload::host_compute(std::size_t i) { lane(i).host.update(streams_[program_.instructions[i].stream.index()]); }
 
 void CudaPayload::load_batch(std::size_t i) {
   Lane& l = lane(i);
   const std::size_t bytes = size_of(std::get<plan::LoadBatch>(program_.instructions[i].body).bytes);
-  STEPCAST_CUDA(cudaMemcpyAsync(l.out.take(bytes), l.host, bytes, cudaMemcpyHostToDevice, streams_[program_.instructions[i].stream.index()]));
+  STEPCAST_CUDA(cudaMemcpyAsync(l.out.take(bytes), l.host.pinned(), bytes, cudaMemcpyHostToDevice, streams_[program_.instructions[i].stream.index()]));
+}
+
+void CudaPayload::begin_step() {
+  for (std::size_t s = 0; s < lanes_.size(); ++s) lanes_[s]->host.begin_step(streams_[s]);
+}
+
+std::vector<std::pair<std::string, double>> CudaPayload::values() const {
+  for (const auto& l : lanes_) l->host.throw_if_failed();
+  return {};
 }
 
 }  // namespace stepcast::executor::cuda

@@ -1,15 +1,17 @@
 // executor/cuda/cuda_payload.hpp — the work of a plan on random numbers, on a GPU: matrix products by cuBLASLt in their format, attention by
-// the row-wise body, Adam, streams of bytes, copies between pinned or pageable host memory and the device, host Adam, NVMe reads.
+// blocks on tensor cores (16 bits) or row by row (fp32), Adam, streams of bytes, copies between locked, pageable or managed host memory and
+// the device, host Adam, NVMe.
 //
 // Data     every stream has a block of random inputs and one of results, larger than the caches; operators take the next ones in turn.
-// Ignores  which buffers of the plan an operator would use; rows that an embedding takes; attention without tensor cores costs more than a
-//          fused library kernel (the records say which one ran)
+// Ignores  which buffers of the plan an operator would use; rows that an embedding takes
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "executor/common/payload.hpp"
+#include "executor/cuda/flash.hpp"
+#include "executor/cuda/host_side.hpp"
 #include "executor/cuda/matmul.hpp"
 #include "executor/cuda/streams.hpp"
 #include "sim/plan/plan.hpp"
@@ -21,7 +23,7 @@ class CudaPayload : public Payload {
   CudaPayload(const plan::Program& program, const Streams& streams, Matmul& matmul, std::uint64_t seed);
   ~CudaPayload() override;
 
-  void begin_step() override {}
+  void begin_step() override;
   void compute(std::size_t i) override;
   std::span<std::byte> collective(std::size_t i) override;
   std::span<std::byte> landing(std::size_t i) override;
@@ -33,13 +35,17 @@ class CudaPayload : public Payload {
   void copy(std::size_t i) override;
   void host_compute(std::size_t i) override;
   void load_batch(std::size_t i) override;
-  [[nodiscard]] std::vector<std::pair<std::string, double>> values() const override { return {}; }
+  // Nothing, or the error of a file that failed.
+  [[nodiscard]] std::vector<std::pair<std::string, double>> values() const override;
 
  private:
   struct Lane;  // the data of a stream
   Lane& lane(std::size_t i) { return *lanes_[program_.instructions[i].stream.index()]; }
   void gemm(Lane& lane, std::size_t stream, const plan::Kernel& kernel);
   void attention(Lane& lane, cudaStream_t stream, const plan::Kernel& kernel);
+  static void* host_memory(Lane& lane, plan::Memory kind);
+  static void attention_by_blocks(Lane& lane, cudaStream_t stream, const kernels::FlashShape& shape, plan::Dtype dtype, bool forward);
+  static void attention_by_rows(Lane& lane, cudaStream_t stream, const plan::Kernel& kernel);
 
   const plan::Program& program_;
   const Streams& streams_;

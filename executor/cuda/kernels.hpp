@@ -35,6 +35,9 @@ void rescale(cudaStream_t stream, std::size_t rows, const float* own, const floa
 void adam(cudaStream_t stream, const kernels::AdamStep& step, std::size_t count, float* p, const float* g, float* m, float* v);
 void add_squares(cudaStream_t stream, const float* data, std::size_t count, float* sum);
 
+// The stream waits until *released, in memory that the host and the device see, is not 0; two seconds at most.
+void hold_stream(cudaStream_t stream, const int* released);
+
 // Reads and writes so many bytes once, 16 a thread and step, with an exponential for each element where asked.
 void stream_bytes(cudaStream_t stream, const void* in, std::size_t read, void* out, std::size_t written, bool exponential);
 

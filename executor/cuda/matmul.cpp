@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "executor/common/payload.hpp"
+
 namespace stepcast::executor::cuda {
 namespace {
 
@@ -99,7 +101,7 @@ Matmul::Prepared& Matmul::prepare(const Key& key) {
   cublasLtMatmulPreferenceDestroy(preference);
   if (status != CUBLAS_STATUS_SUCCESS || found == 0) {
     const Product& p = key.product;
-    throw SystemError("cuBLASLt has no algorithm for a product of " + std::to_string(p.m) + " x " + std::to_string(p.n) + " x " + std::to_string(p.k) + " in " +
+    throw NotSupported("cuBLASLt has no algorithm for a product of " + std::to_string(p.m) + " x " + std::to_string(p.n) + " x " + std::to_string(p.k) + " in " +
                       plan::name_of(key.dtype) + " on this GPU" + (key.dtype == plan::Dtype::kFp8 ? " (fp8 wants sides in multiples of 16, and Ada or later)" : ""));
   }
   made->algorithm = best.algo;

@@ -21,7 +21,7 @@ class Matmul {
   Matmul& operator=(const Matmul&) = delete;
 
   // Row-major, `batch` products one behind the other. fp8 wants A as it is and B transposed (K-major), sides in multiples of 16. Throws
-  // SystemError where the library has no algorithm.
+  // NotSupported where the library has no algorithm.
   void multiply(std::size_t stream_index, cudaStream_t stream, plan::Dtype dtype, std::int64_t batch, const Product& product, const void* a, const void* b, void* c);
 
  private:

@@ -90,8 +90,8 @@ void ProgramBuilder::recv(StreamId stream, std::string_view text, std::int32_t p
   add(stream, label(text), Recv{peer_stage, bytes});
 }
 
-void ProgramBuilder::copy(StreamId stream, std::string_view text, CopyKind kind, Bytes bytes) {
-  add(stream, label(text), Copy{kind, bytes});
+void ProgramBuilder::copy(StreamId stream, std::string_view text, CopyKind kind, Bytes bytes, Memory host) {
+  add(stream, label(text), Copy{kind, bytes, host});
 }
 
 void ProgramBuilder::host_compute(StreamId stream, std::string_view text, Flops flops, Bytes bytes) {

@@ -54,7 +54,7 @@ class ProgramBuilder {
   void collective(StreamId stream, std::string_view label, const Collective& collective);
   void send(StreamId stream, std::string_view label, std::int32_t peer_stage, Bytes bytes);
   void recv(StreamId stream, std::string_view label, std::int32_t peer_stage, Bytes bytes);
-  void copy(StreamId stream, std::string_view label, CopyKind kind, Bytes bytes);
+  void copy(StreamId stream, std::string_view label, CopyKind kind, Bytes bytes, Memory host = Memory::kPinnedHost);
   void host_compute(StreamId stream, std::string_view label, Flops flops, Bytes bytes);
   void load_batch(StreamId stream, std::string_view label, Bytes bytes);
 

@@ -29,6 +29,7 @@ enum class PlanFault : std::uint8_t {
   kSize,                // negative, not finite, or beyond kLargestSize
   kKernel,              // shape missing, no launch
   kPeer,                // message to a stage that does not exist or to itself
+  kCopy,                // the host side of a copy is no host memory
   kVolumes,             // a table of volumes that is no description of traffic, or does not fit the group
   kNotInGroup,          // collective on a group that this stage is not part of
   kAllocTwice,

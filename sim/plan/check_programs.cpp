@@ -159,7 +159,12 @@ class ProgramCheck {
   }
   void visit(const Send& send) { peer(send.peer_stage, send.bytes); }
   void visit(const Recv& recv) { peer(recv.peer_stage, recv.bytes); }
-  void visit(const Copy& copy) { size(copy.bytes); }
+  void visit(const Copy& copy) {
+    size(copy.bytes);
+    if (copy.host == Memory::kDevice || copy.host == Memory::kNvme) {
+      report(PlanFault::kCopy, fmt::format("the host side of a copy is in memory of kind {}", name_of(copy.host)), "pinned_host, pageable_host or managed");
+    }
+  }
   void visit(const LoadBatch& load) { size(load.bytes); }
   void visit(const HostCompute& work) {
     size(work.bytes);

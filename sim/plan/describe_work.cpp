@@ -62,7 +62,7 @@ struct Describe {
   }
   std::string operator()(const Send& s) const { return fmt::format("{} to stage {}", human_bytes(s.bytes), s.peer_stage); }
   std::string operator()(const Recv& r) const { return fmt::format("{} from stage {}", human_bytes(r.bytes), r.peer_stage); }
-  std::string operator()(const Copy& c) const { return fmt::format("{} {}", human_bytes(c.bytes), name_of(c.kind)); }
+  std::string operator()(const Copy& c) const { return fmt::format("{} {}{}", human_bytes(c.bytes), name_of(c.kind), c.host == Memory::kPinnedHost ? "" : std::string{", "} + name_of(c.host)); }
   std::string operator()(const HostCompute& h) const {
     return fmt::format("{}, {} of host memory", flops_text(h.flops.si()), human_bytes(h.bytes));
   }

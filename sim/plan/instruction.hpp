@@ -64,9 +64,13 @@ struct Recv {
 };
 
 enum class CopyKind : std::uint8_t { kHostToDevice, kDeviceToHost, kDeviceToDevice, kNvmeToHost, kHostToNvme };
+enum class Memory : std::uint8_t { kDevice, kPinnedHost, kPageableHost, kManaged, kNvme };
+
+// `host`: what the host's side is. Copy engines read locked pages; the driver stages others; managed pages move when they are touched.
 struct Copy {
   CopyKind kind = CopyKind::kHostToDevice;
   Bytes bytes;
+  Memory host = Memory::kPinnedHost;
   friend auto operator<=>(const Copy&, const Copy&) = default;
 };
 

@@ -262,8 +262,9 @@ class Reader {
       return Recv{stage, size};
     }
     if (opcode == "copy") {
-      const auto kind = line_.name<CopyKind>("kind of copy");
-      return Copy{kind, line_.bytes("size")};
+      Copy copy{line_.name<CopyKind>("kind of copy"), line_.bytes("size")};
+      if (!line_.peek().empty()) copy.host = line_.name<Memory>("kind of host memory");
+      return copy;
     }
     if (opcode == "host_compute") {
       const Flops flops = Flops::from_si(line_.number("number of operations"));

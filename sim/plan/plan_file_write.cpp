@@ -141,7 +141,10 @@ class Writer {
   }
   void operands(const Send& s) { text(" {} {}", s.peer_stage, s.bytes.count()); }
   void operands(const Recv& r) { text(" {} {}", r.peer_stage, r.bytes.count()); }
-  void operands(const Copy& c) { text(" {} {}", name_of(c.kind), c.bytes.count()); }
+  void operands(const Copy& c) {
+    text(" {} {}", name_of(c.kind), c.bytes.count());
+    if (c.host != Memory::kPinnedHost) text(" {}", name_of(c.host));
+  }
   void operands(const HostCompute& h) { text(" {} {}", number(h.flops.si()), h.bytes.count()); }
   void operands(const LoadBatch& l) { text(" {}", l.bytes.count()); }
   void operands(const Alloc& a) { text(" {}", a.buffer.value()); }

@@ -16,7 +16,6 @@ struct Stream {
   friend auto operator<=>(const Stream&, const Stream&) = default;
 };
 
-enum class Memory : std::uint8_t { kDevice, kPinnedHost, kPageableHost, kManaged, kNvme };
 
 enum class Category : std::uint8_t {
   kParameters,

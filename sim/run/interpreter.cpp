@@ -139,7 +139,7 @@ bool Interpreter::step(std::uint32_t index) {
 bool Interpreter::run_kernels(StreamState& stream, std::uint32_t index, const CompiledStep& step) {
   Worker& worker = workers_[stream.worker];
   if (worker.guests.empty() || step.busy == Duration{}) {
-    finish_kernels(stream, index, step, step.busy);
+    finish_kernels(stream, step, step.busy);
     return true;
   }
   SIM_CHECK(!worker.chain, worker.rank.value());  // one compute stream
@@ -148,7 +148,7 @@ bool Interpreter::run_kernels(StreamState& stream, std::uint32_t index, const Co
   return false;
 }
 
-void Interpreter::finish_kernels(StreamState& stream, std::uint32_t index, const CompiledStep& step, Duration busy) {
+void Interpreter::finish_kernels(StreamState& stream, const CompiledStep& step, Duration busy) {
   const Worker& worker = workers_[stream.worker];
   if (!recorder_.empty() && recorder_.wants(worker.rank)) {
     recorder_.kernels(worker.rank, *stream.program, step, stream.free, busy);
@@ -229,7 +229,7 @@ void Interpreter::end_chain(std::uint32_t id) {
   const Duration busy = engine_.now() - worker.chain->begin;
   worker.chain.reset();
   StreamState& stream = streams_[index];
-  finish_kernels(stream, index, stream.program->steps[stream.position], busy);
+  finish_kernels(stream, stream.program->steps[stream.position], busy);
   ++stream.position;
   make_ready(index);
 }

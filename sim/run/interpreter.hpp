@@ -135,7 +135,7 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
   void advance_ready();
   bool step(std::uint32_t stream);
   bool run_kernels(StreamState& stream, std::uint32_t index, const CompiledStep& step);
-  void finish_kernels(StreamState& stream, std::uint32_t index, const CompiledStep& step, Duration busy);
+  void finish_kernels(StreamState& stream, const CompiledStep& step, Duration busy);
   bool pass_wait(StreamState& stream, const CompiledStep& step);
   bool record_event(StreamState& stream, std::uint32_t index, const CompiledStep& step);
   void arrive(std::uint32_t stream, const CompiledStep& step);
