@@ -213,6 +213,15 @@ parallel::Schedule schedule_of(scenario::Schedule schedule) {
   return parallel::Schedule::kOneFOneB;
 }
 
+parallel::HostWaits host_waits_of(scenario::HostWaitChoice choice) {
+  switch (choice) {
+    case scenario::HostWaitChoice::kNever: return parallel::HostWaits::kNever;
+    case scenario::HostWaitChoice::kMessages: return parallel::HostWaits::kMessages;
+    case scenario::HostWaitChoice::kPasses: return parallel::HostWaits::kPasses;
+  }
+  return parallel::HostWaits::kNever;
+}
+
 // The planner speaks of model.heads; an inline shape has it at model.shape.heads.
 std::string written_path(const std::string& path, const scenario::Loaded& loaded) {
   const std::string inside = path.starts_with("model.") ? "model.shape." + path.substr(6) : path;
@@ -319,6 +328,7 @@ parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload:
   strategy.optimizer = optimizer_of(s.training.optimizer);
   strategy.adapters = pick_adapters(s.training);
   if (s.training.engine == scenario::EngineChoice::kTorch) strategy.keeps_stage_outputs = strategy.receives_ahead = true;
+  strategy.host_waits = host_waits_of(s.training.host_waits);
   strategy.gradients_in_parameters = s.training.engine == scenario::EngineChoice::kGemini;
   strategy.keeps_buckets = s.training.engine == scenario::EngineChoice::kDdp && strategy.dp > 1 && strategy.zero == 0;
   if (s.training.engine == scenario::EngineChoice::kDeepSpeed) {

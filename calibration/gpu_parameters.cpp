@@ -99,6 +99,8 @@ gpu::GpuParameters make_parameters(const topology::Gpu& gpu, const Profile& prof
   p.kernel_gap = profile.overhead.kernel_gap.value;
   p.host_launch = profile.overhead.host_launch.value;
   p.host_collective = profile.overhead.host_collective.value;
+  if (profile.overhead.host_recompute) p.host_recompute = profile.overhead.host_recompute->value;
+  if (profile.overhead.host_step) p.host_step = profile.overhead.host_step->value;
   p.context = profile.overhead.context.value;
   p.gemm_workspace = profile.overhead.gemm_workspace.value;
   return regime == ClockRegime::kSustained ? gpu::at_clock(p, sustained_fraction(gpu, profile.clock)) : p;

@@ -104,6 +104,8 @@ struct OverheadProfile {
   Figure<Duration> kernel_gap;
   Figure<Duration> host_launch;
   Figure<Duration> host_collective;
+  std::optional<Figure<Duration>> host_recompute;
+  std::optional<Figure<Duration>> host_step;
   Figure<Bytes> context;
   Figure<Bytes> gemm_workspace;
   template <class V>
@@ -112,6 +114,8 @@ struct OverheadProfile {
     v.key("kernel_gap", kernel_gap, "Idle between two queued kernels of one stream.", scenario::required());
     v.key("host_launch", host_launch, "Host time per kernel, framework included.", scenario::required());
     v.key("host_collective", host_collective, "Host time per collective, send or receive, framework included.", scenario::required());
+    v.key("host_recompute", host_recompute, "Host time of a block that is computed again, beside its kernels: saving and setting random-number states, a backward pass within the backward pass. Default: 0.");
+    v.key("host_step", host_step, "Host time of a step before its first kernel: the batch and its broadcast, logging. Default: 0.");
     v.key("context", context, "Device memory of the context and the libraries' code.", scenario::required());
     v.key("gemm_workspace", gemm_workspace, "Device memory of the matrix library's workspace.", scenario::required());
   }

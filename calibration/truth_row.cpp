@@ -35,39 +35,42 @@ struct Framework {
   bool overlaps_gradients;
   bool gradients_fp32;    // accumulated and reduced in fp32, else in the training precision
   double dropout;
+  std::string_view host_waits;  // the scenario's word; "messages": unless interleaved
 };
 constexpr std::array kFrameworks{
     // Megatron-LM before Megatron-Core: fused softmax, bias+GELU and bias+dropout+add kernels, an eager cross-entropy,
     // gradients added by a kernel for each parameter (their fusion came with v3.0), local DDP that reduces after the
-    // backward pass, dropout 0.1 (arguments.py of v2.0 to v2.5; Narayanan et al. 2021, section 5).
-    Framework{"Megatron-LM Sep 2020", "unfused", true, false, false, false, false, 0.1},
-    Framework{"Megatron-LM v2", "unfused", true, false, false, false, false, 0.1},
-    Framework{"Megatron-LM PTD-P", "unfused", true, false, false, false, false, 0.1},
-    Framework{"Megatron-DeepSpeed", "unfused", true, false, false, false, false, 0.1},
-    Framework{"Megatron + D", "unfused", true, false, false, false, false, 0.1},
+    // backward pass, dropout 0.1 (arguments.py of v2.0 to v2.5; Narayanan et al. 2021, section 5). Its timers of forward and
+    // backward passes synchronise the device (megatron/__init__ and timers.py, until log levels came after v3.0).
+    Framework{"Megatron-LM Sep 2020", "unfused", true, false, false, false, false, 0.1, "passes"},
+    Framework{"Megatron-LM v2", "unfused", true, false, false, false, false, 0.1, "passes"},
+    Framework{"Megatron-LM PTD-P", "unfused", true, false, false, false, false, 0.1, "passes"},
+    Framework{"Megatron-DeepSpeed", "unfused", true, false, false, false, false, 0.1, "passes"},
+    Framework{"Megatron + D", "unfused", true, false, false, false, false, 0.1, "passes"},
     // The papers on Megatron-LM of 2022 (Korthikanti et al.) and what reports of that time call Megatron: the same, with the
     // accumulation of gradients fused into their GEMMs (v3.0).
-    Framework{"Megatron-LM@", "flash", true, false, true, true, true, 0.0},
-    Framework{"Megatron-LM", "unfused", true, false, true, false, true, 0.1},
-    // Megatron-Core: cross_entropy_loss_fusion is off unless asked for.
-    Framework{"Megatron-Core", "flash", true, false, true, true, true, 0.0},
-    Framework{"Megatron-Bridge", "flash", true, false, true, true, true, 0.0},
-    Framework{"Megatron", "flash", true, false, true, true, true, 0.0},
-    Framework{"DeepSpeed ZeRO-3", "unfused", true, false, false, true, false, 0.1},
+    Framework{"Megatron-LM@", "flash", true, false, true, true, true, 0.0, "passes"},
+    Framework{"Megatron-LM", "unfused", true, false, true, false, true, 0.1, "passes"},
+    // Megatron-Core: cross_entropy_loss_fusion is off unless asked for; batch_p2p_sync synchronises the device after each message
+    // unless overlap_p2p_comm, which comes with interleaving.
+    Framework{"Megatron-Core", "flash", true, false, true, true, true, 0.0, "messages"},
+    Framework{"Megatron-Bridge", "flash", true, false, true, true, true, 0.0, "messages"},
+    Framework{"Megatron", "flash", true, false, true, true, true, 0.0, "messages"},
+    Framework{"DeepSpeed ZeRO-3", "unfused", true, false, false, true, false, 0.1, "never"},
     // llm-foundry: eager PyTorch modules, but a fused cross-entropy (loss_fn: fused_crossentropy); reduction precision by its
     // mixed-precision mode (below).
-    Framework{"Composer", "flash-1", false, true, false, true, true, 0.0},
+    Framework{"Composer", "flash-1", false, true, false, true, true, 0.0, "never"},
     // NeMo-Framework-Launcher 23.08, gpt3/*.yaml: masked_softmax_fusion without use_flash_attention, both dropouts 0.1.
-    Framework{"NeMo Framework", "unfused", true, false, true, true, true, 0.1},
+    Framework{"NeMo Framework", "unfused", true, false, true, true, true, 0.1, "messages"},
     // NeMo-Framework-Launcher until 24.07, conf/config.yaml: NVTE_FUSED_ATTN: 0 ("until we've tested it more"), so that
     // Transformer Engine takes flash-attention 2 on Hopper too.
-    Framework{"NeMo container 24", "flash-2", true, true, true, true, true, 0.0},
+    Framework{"NeMo container 24", "flash-2", true, true, true, true, true, 0.0, "messages"},
     // torchtitan: scaled_dot_product_attention, whose flash backend is flash-attention 2; compiled blocks.
-    Framework{"torchtitan", "flash-2", true, true, false, true, true, 0.0},
+    Framework{"torchtitan", "flash-2", true, true, false, true, true, 0.0, "never"},
     // The FSDP paper's minGPT of 2022: eager modules, scores and softmax as operators of their own (karpathy/minGPT,
     // dropouts 0.1).
-    Framework{"PyTorch FSDP", "unfused", false, false, false, true, false, 0.1},
-    Framework{"", "flash", true, true, true, true, true, 0.0},
+    Framework{"PyTorch FSDP", "unfused", false, false, false, true, false, 0.1, "never"},
+    Framework{"", "flash", true, true, true, true, true, 0.0, "never"},
 };
 
 const Framework& framework_of(std::string_view name) {
@@ -321,12 +324,12 @@ class RowTranslator {
         "parallel: {{tp: {}, pp: {}, dp: {}, zero: {}, overlap_grad_reduce: {}{}{}{}}}\n"
         "batch: {{global: {}, micro: {}}}\n"
         "memory: {{{}, gradients: {}{}}}\n"
-        "training: {{precision: {}{}}}\n",
+        "training: {{precision: {}{}{}}}\n",
         tp, pp, dp, zero, framework.overlaps_gradients || zero >= 2,
         parallel_sequences(tp),
         long_and_sparse(cp, tp) + shard_group(dp * cp, zero) + memory_words_.parallel, virtual_stages(),
         global_batch(dp, micro), micro, *recompute_words(recompute), fp32_gradients ? "fp32" : low, (bf16_states ? ", fp32_master: false, optimizer_states: bf16" : "") + memory_words_.memory, *word,
-        lora() + memory_words_.training);
+        lora() + memory_words_.training, host_waits(framework, pp));
     return true;
   }
 
@@ -342,6 +345,12 @@ class RowTranslator {
   std::string virtual_stages() const {
     const std::int64_t chunks = row_.integer("vpp").value_or(1);
     return chunks > 1 ? fmt::format(", virtual_stages: {}", chunks) : "";
+  }
+
+  [[nodiscard]] std::string host_waits(const Framework& framework, std::int64_t pp) const {
+    const bool on_messages = framework.host_waits == "messages";
+    if (framework.host_waits == "never" || (on_messages && (pp == 1 || row_.integer("vpp").value_or(1) > 1))) return "";
+    return fmt::format(", host_waits: {}", framework.host_waits);
   }
 
   // Stated with the row; Megatron asks for sequence parallelism with it.

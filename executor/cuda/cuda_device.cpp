@@ -99,7 +99,12 @@ void CudaDevice::run(std::size_t index, cudaStream_t stream) {
     void operator()(const plan::Alloc& a) const { d.take(a.buffer, stream); }
     void operator()(const plan::Free& f) const { d.give(f.buffer, stream); }
     void operator()(const plan::Record& r) const { STEPCAST_CUDA(cudaEventRecord(d.events_[r.event.index()], stream)); }
-    void operator()(const plan::Wait& w) const { STEPCAST_CUDA(cudaStreamWaitEvent(stream, d.events_[w.event.index()], 0)); }
+    // The host's own stream: it waits itself, before it issues more.
+    void operator()(const plan::Wait& w) const {
+      const plan::StreamId where = d.program_.instructions[i].stream;
+      if (d.program_.streams[where.index()].kind == plan::StreamKind::kIssue) STEPCAST_CUDA(cudaEventSynchronize(d.events_[w.event.index()]));
+      else STEPCAST_CUDA(cudaStreamWaitEvent(stream, d.events_[w.event.index()], 0));
+    }
   };
   std::visit(Run{*this, index, stream}, program_.instructions[index].body);
 }

@@ -76,6 +76,8 @@ struct GpuParameters {
   Duration kernel_gap;      // idle between two dependent kernels of one stream
   Duration host_launch;     // host time per kernel, framework included
   Duration host_collective; // host time per collective, send or receive, framework included
+  Duration host_recompute{};  // of a block that is computed again, beside its kernels
+  Duration host_step{};       // of a step, before its first kernel
   Bytes context;            // CUDA context and libraries' code
   Bytes gemm_workspace;     // cuBLAS and cuBLASLt workspace
 };

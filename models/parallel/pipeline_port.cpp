@@ -39,11 +39,12 @@ void PipelinePort::post(std::uint32_t id, bool first_of_step) {
   received.arrival = builder.record(stream);
 }
 
-void PipelinePort::await(const Pass& pass) {
+bool PipelinePort::await(const Pass& pass) {
   const auto received = received_.find(key(pass));
-  if (received == received_.end() || !received->second.arrival) return;
+  if (received == received_.end() || !received->second.arrival) return false;
   emitter_.builder.wait(emitter_.compute, *received->second.arrival);
   received->second.arrival.reset();
+  return true;
 }
 
 void PipelinePort::free_received(const Pass& pass) {
@@ -53,10 +54,11 @@ void PipelinePort::free_received(const Pass& pass) {
   received_.erase(received);
 }
 
-void PipelinePort::end_action(std::size_t action, const Action& what) {
+bool PipelinePort::end_action(std::size_t action, const Action& what) {
   for (const std::uint32_t message : mine_.sent[action]) send(message);
   for (const Pass& pass : Passes{what}) hand_over(pass);
   for (const std::uint32_t message : mine_.posted[action]) post(message, false);
+  return !mine_.sent[action].empty();
 }
 
 void PipelinePort::send(std::uint32_t id) {

@@ -28,9 +28,11 @@ class PipelinePort {
   void begin_step();
   void begin_action(std::size_t action);
   // Compute waits for what the pass needs.
-  void await(const Pass& pass);
+  // True if there was a message to wait for.
+  bool await(const Pass& pass);
   void free_received(const Pass& pass);
-  void end_action(std::size_t action, const Action& what);
+  // True if it sent something.
+  bool end_action(std::size_t action, const Action& what);
   void end_step();
 
  private:

@@ -46,7 +46,9 @@ class StageWriter {
       data_->begin_action(i);
       port_.begin_action(i);
       write_passes(actions_[i]);
-      port_.end_action(i, actions_[i]);
+      if (strategy_.host_waits == HostWaits::kPasses) wait_for_device();
+      const bool sent = port_.end_action(i, actions_[i]);
+      if (sent && strategy_.host_waits == HostWaits::kMessages) wait_for_device();
     }
     emitter_.builder.context({Stage::kGradientSync, {}, {}});
     port_.end_step();
@@ -93,6 +95,12 @@ class StageWriter {
     return model_.boundary * buffers;
   }
 
+  void wait_for_device() { emitter_.builder.order(emitter_.compute, emitter_.builder.stream(plan::StreamKind::kIssue, "issue")); }
+
+  void await(const Pass& pass) {
+    if (port_.await(pass) && strategy_.host_waits != HostWaits::kNever) wait_for_device();
+  }
+
   void write_passes(const Action& action) {
     const bool beside = action.kind == ActionKind::kOverlapped;
     PassLane first{emitter_, beside};
@@ -120,7 +128,7 @@ class StageWriter {
 
   void forward(const Pass& pass, PassLane& lane) {
     const StageChunk chunk = model_.chunks[pass.chunk];
-    lane.add({Stage::kForward, {}, pass.micro_batch}, [=, this] { port_.await(pass); });
+    lane.add({Stage::kForward, {}, pass.micro_batch}, [=, this] { await(pass); });
     for (std::size_t i = chunk.first; i < chunk.first + chunk.count; ++i) {
       const StageBlock& block = model_.blocks[i];
       const CompiledBlock& code = compiled_.at(block.block);
@@ -173,7 +181,7 @@ class StageWriter {
   // Both gradients, or what the input's needs alone.
   void backward(const Pass& pass, bool with_weights, PassLane& lane) {
     const StageChunk chunk = model_.chunks[pass.chunk];
-    lane.add({Stage::kBackward, {}, pass.micro_batch}, [=, this] { port_.await(pass); });
+    lane.add({Stage::kBackward, {}, pass.micro_batch}, [=, this] { await(pass); });
     for (std::size_t i = chunk.first + chunk.count; i-- > chunk.first;) {
       const StageBlock& block = model_.blocks[i];
       const CompiledBlock& code = compiled_.at(block.block);

@@ -29,6 +29,13 @@ enum class RecomputeSpan : std::uint8_t {
   kEvery,    // each N-th of the model
 };
 
+// When the host waits until the device has done what it was given, beside the end of the step.
+enum class HostWaits : std::uint8_t {
+  kNever,     // within a step: it runs ahead of the device
+  kMessages,  // when a pass needs a message of another stage (Megatron-Core batch_p2p_sync)
+  kPasses,    // also at the end of each pass (the timers of Megatron-LM up to v3.0: torch.cuda.synchronize)
+};
+
 struct Strategy {
   // Degrees. World size = tp * cp * pp * dp. Experts are dealt out over the same workers in their own way:
   // ep groups of etp workers lie within a stage's tp * cp * dp, and what is left of them are replicas.
@@ -93,6 +100,8 @@ struct Strategy {
   bool keeps_low_gradients = false;     // of the backward pass, beside fp32 sums
   bool gradients_in_parameters = false; // in the same memory (colossalai zero/gemini, reuse_fp16_chunk)
   bool keeps_buckets = false;           // a second copy of every gradient (torch DistributedDataParallel's reducer)
+
+  HostWaits host_waits = HostWaits::kNever;
 
   // What a block runs and keeps (see workload::BlockOptions).
   workload::Recompute recompute = workload::Recompute::kNone;

@@ -11,6 +11,10 @@ constexpr std::int64_t kFp32Bytes = 4;
 // FLOPs of a masked, scaled softmax per score: scale, mask, max, subtract, exp, sum, divide.
 constexpr double kSoftmaxFlops = 7;
 
+// Megatron's kernel works on four score matrices at a time; other numbers of them take one operator after the other
+// (fused_softmax.py, is_kernel_available: attn_batches % batch_per_block).
+bool has_fused_softmax(const LocalDims& d) { return d.batch * d.q_heads % 4 == 0; }
+
 void batched(const LayerContext& c, StepList& steps, const char* name, Pass pass, std::int64_t m,
              std::int64_t n, std::int64_t k) {
   const LocalDims& d = c.d;
@@ -26,7 +30,7 @@ void softmax(const LayerContext& c, StepList& steps, bool backward) {
   work.flops = kSoftmaxFlops * static_cast<double>(d.scores);
   std::int64_t read = backward ? 2 * e : e;
   std::int64_t written = e;
-  if (!steps.fused()) {
+  if (!steps.fused() || !has_fused_softmax(d)) {
     // scale, mask, cast up, softmax, cast down; and the same backwards.
     const std::int64_t cast = e == kFp32Bytes ? 0 : e + kFp32Bytes;
     read = 2 * e + cast + (backward ? 2 : 1) * kFp32Bytes;

@@ -19,7 +19,7 @@ constexpr Words<7> kStages{"input",         "forward",   "recompute",      "back
 constexpr Words<6> kPurposes{"tensor", "pipeline", "data", "expert", "context", "offload"};
 constexpr Words<6> kCollectives{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "send_receive"};
 constexpr Words<5> kCopies{"host_to_device", "device_to_host", "device_to_device", "nvme_to_host", "host_to_nvme"};
-constexpr Words<6> kStreams{"compute", "communication", "host_to_device", "device_to_host", "host", "io"};
+constexpr Words<7> kStreams{"compute", "communication", "host_to_device", "device_to_host", "host", "io", "issue"};
 constexpr Words<5> kMemories{"device", "pinned_host", "pageable_host", "managed", "nvme"};
 constexpr Words<kCategoryCount> kCategories{"parameters",  "gradients", "optimizer",
                                             "activations", "workspace", "communication"};

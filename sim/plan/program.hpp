@@ -8,7 +8,9 @@
 
 namespace stepcast::plan {
 
-enum class StreamKind : std::uint8_t { kCompute, kCommunication, kHostToDevice, kDeviceToHost, kHost, kIo };
+enum class StreamKind : std::uint8_t { kCompute, kCommunication, kHostToDevice, kDeviceToHost, kHost, kIo,
+  kIssue,  // the host thread that issues all the others' instructions: what is listed after its wait is issued after that
+};
 
 struct Stream {
   StreamKind kind = StreamKind::kCompute;

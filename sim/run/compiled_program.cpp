@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <utility>
 
 namespace stepcast::run {
 namespace {
@@ -15,7 +17,8 @@ class Compiler {
     CompiledProgram out;
     out.event_count = program.event_count;
     for (const plan::Stream& stream : program.streams) {
-      out.streams.push_back({.steps = {}, .instructions = {}, .is_compute = stream.kind == plan::StreamKind::kCompute});
+      out.streams.push_back({.steps = {}, .instructions = {}, .is_compute = stream.kind == plan::StreamKind::kCompute,
+                             .is_issue = stream.kind == plan::StreamKind::kIssue});
     }
     kernel_times_.clear();
     for (const plan::Kernel& kernel : program.kernels) {
@@ -23,12 +26,15 @@ class Compiler {
     }
     ordinal_.assign(plan_.groups.size(), 0);
     rank_ = first_rank(stage);
-    host_ = {};
+    host_ = machine_.host_step;
+    before_ = {};
+    epoch_ = 0;
+    recomputed_ = {};
     for (std::uint32_t i = 0; i < program.instructions.size(); ++i) {
       const plan::Instruction& instruction = program.instructions[i];
       add(out.streams[instruction.stream.index()], instruction, i);
     }
-    out.host_total = host_;
+    out.host_total = before_ + host_;
     return out;
   }
 
@@ -46,6 +52,7 @@ class Compiler {
 
   void add(CompiledStream& stream, const plan::Instruction& instruction, std::uint32_t index) {
     using namespace plan;
+    begin_recompute(instruction);
     if (const auto* compute = std::get_if<Compute>(&instruction.body)) {
       add_kernel(stream, instruction.stage, kernel_times_[compute->kernel.index()], index);
     } else if (const auto* collective = std::get_if<Collective>(&instruction.body)) {
@@ -58,6 +65,7 @@ class Compiler {
       add_step(stream, StepKind::kRecord, index, {}, record->event.value());
     } else if (const auto* wait = std::get_if<Wait>(&instruction.body)) {
       add_step(stream, StepKind::kWait, index, {}, wait->event.value());
+      if (stream.is_issue) begin_epoch();
     } else {
       // Alloc and Free take no device time. Copies, host work and input are not in the plans of
       // this version; a plan that has them must not be timed as if they were free.
@@ -66,19 +74,37 @@ class Compiler {
     }
   }
 
+  // The host goes on from when the wait is over.
+  void begin_epoch() {
+    before_ += host_;
+    host_ = {};
+    ++epoch_;
+  }
+
+  // Random-number states are saved and set, a backward pass within the backward pass is started: once a block that is
+  // computed again.
+  void begin_recompute(const plan::Instruction& instruction) {
+    if (instruction.stage != plan::Stage::kRecompute) return;
+    const Again again{instruction.layer, instruction.micro_batch};
+    if (again == recomputed_) return;
+    recomputed_ = again;
+    host_ += machine_.host_recompute;
+  }
+
   void add_kernel(CompiledStream& stream, plan::Stage stage, KernelTime time, std::uint32_t index) {
     host_ += time.host;
     const KernelPart part = stage == plan::Stage::kOptimizer ? KernelPart::kOptimizer : KernelPart::kCompute;
     const auto position = static_cast<std::uint32_t>(stream.instructions.size());
     stream.instructions.push_back({index, host_, time.device});
-    if (!stream.steps.empty() && stream.steps.back().kind == StepKind::kKernels && stream.steps.back().part == part) {
+    if (!stream.steps.empty() && stream.steps.back().kind == StepKind::kKernels && stream.steps.back().part == part &&
+        stream.steps.back().epoch == epoch_) {
       CompiledStep& chain = stream.steps.back();
       chain.earliest = std::max(chain.earliest, host_) + time.device;
       chain.busy += time.device;
       ++chain.count;
       return;
     }
-    stream.steps.push_back({.kind = StepKind::kKernels, .part = part, .first = position, .busy = time.device,
+    stream.steps.push_back({.kind = StepKind::kKernels, .part = part, .first = position, .epoch = epoch_, .busy = time.device,
                             .earliest = host_ + time.device});
   }
 
@@ -96,7 +122,7 @@ class Compiler {
     host_ += host_cost;
     const auto position = static_cast<std::uint32_t>(stream.instructions.size());
     stream.instructions.push_back({index, host_, {}});
-    stream.steps.push_back({.kind = kind, .first = position, .operand = operand, .earliest = host_});
+    stream.steps.push_back({.kind = kind, .first = position, .operand = operand, .epoch = epoch_, .earliest = host_});
   }
 
   const plan::Plan& plan_;
@@ -106,7 +132,11 @@ class Compiler {
   std::vector<KernelTime> kernel_times_;    // of the current program
   std::vector<std::uint32_t> ordinal_;      // next collective of each group, current program
   RankId rank_;                             // a worker of the current program
-  Duration host_;
+  using Again = std::pair<std::optional<std::uint16_t>, std::optional<std::uint16_t>>;  // layer, micro-batch
+  std::optional<Again> recomputed_;
+  Duration host_;                           // since the epoch began
+  Duration before_;                         // of earlier epochs, waits apart
+  std::uint32_t epoch_ = 0;
 };
 
 }  // namespace

@@ -31,14 +31,15 @@ struct CompiledStep {
   std::uint32_t count = 1;    // kernels in the chain
   std::uint32_t operand = 0;  // event, ordinal of the collective in its group
   std::uint32_t site = 0;     // collective: index into CompiledPlan::sites
+  std::uint32_t epoch = 0;    // waits of the host before it
   Duration busy;              // D
-  Duration earliest;          // H for kernels, h for everything else
+  Duration earliest;          // H for kernels, h for everything else; both from the start of the epoch
 };
 
 // One instruction of a stream with its own times, for traces.
 struct TimedInstruction {
   std::uint32_t index = 0;    // in Program::instructions
-  Duration issued;            // h
+  Duration issued;            // h, from the start of the epoch
   Duration duration;          // kernels only
 };
 
@@ -46,6 +47,7 @@ struct CompiledStream {
   std::vector<CompiledStep> steps;
   std::vector<TimedInstruction> instructions;
   bool is_compute = false;
+  bool is_issue = false;      // its waits are the host's
 };
 
 struct CompiledProgram {

@@ -118,6 +118,7 @@ bool Interpreter::step(std::uint32_t index) {
   StreamState& stream = streams_[index];
   if (stream.position == stream.program->steps.size()) return false;
   const CompiledStep& step = stream.program->steps[stream.position];
+  if (!is_issued(stream, step)) return false;
   switch (step.kind) {
     case StepKind::kKernels:
       if (!run_kernels(stream, index, step)) return false;
@@ -151,9 +152,9 @@ bool Interpreter::run_kernels(StreamState& stream, std::uint32_t index, const Co
 void Interpreter::finish_kernels(StreamState& stream, const CompiledStep& step, Duration busy) {
   const Worker& worker = workers_[stream.worker];
   if (!recorder_.empty() && recorder_.wants(worker.rank)) {
-    recorder_.kernels(worker.rank, *stream.program, step, stream.free, busy);
+    recorder_.kernels(worker.rank, *stream.program, step, worker.epochs[step.epoch], stream.free, busy);
   }
-  const TimePoint end = std::max(stream.free + busy, TimePoint::at(step.earliest));
+  const TimePoint end = std::max(stream.free + busy, issue_time(stream, step));
   charge(stream, step.part == KernelPart::kOptimizer ? Part::kOptimizer : Part::kCompute, busy);
   charge(stream, Part::kHost, end - stream.free - busy);
   stream.free = end;
@@ -240,8 +241,29 @@ bool Interpreter::pass_wait(StreamState& stream, const CompiledStep& step) {
     stream.waits_for = step.operand;
     return false;
   }
+  if (stream.program->is_issue) begin_epoch(stream, step, *event.time);
   wait_on(stream, *event.time, event.cause);
   return true;
+}
+
+// Whether the host's waits before the step are over; if not, the stream is woken when they are.
+bool Interpreter::is_issued(StreamState& stream, const CompiledStep& step) {
+  stream.waits_for_issue = step.epoch >= workers_[stream.worker].epochs.size();
+  return !stream.waits_for_issue;
+}
+
+void Interpreter::begin_epoch(StreamState& stream, const CompiledStep& step, TimePoint event) {
+  Worker& worker = workers_[stream.worker];
+  worker.epochs.push_back(std::max(event, issue_time(stream, step)));
+  for (std::uint32_t s = worker.first_stream; s < worker.first_stream + worker.stream_count; ++s) {
+    if (!streams_[s].waits_for_issue) continue;
+    streams_[s].waits_for_issue = false;
+    make_ready(s);
+  }
+}
+
+TimePoint Interpreter::issue_time(const StreamState& stream, const CompiledStep& step) const {
+  return workers_[stream.worker].epochs[step.epoch] + step.earliest;
 }
 
 // False if kernels have to let a stream that waited go first.
@@ -261,7 +283,7 @@ bool Interpreter::record_event(StreamState& stream, std::uint32_t index, const C
 
 // Not before the host has issued the step; the wait for the host is charged.
 TimePoint Interpreter::host_bound(StreamState& stream, const CompiledStep& step) {
-  const TimePoint issued = TimePoint::at(step.earliest);
+  const TimePoint issued = issue_time(stream, step);
   if (issued > stream.free) {
     charge(stream, Part::kHost, issued - stream.free);
     stream.free = issued;

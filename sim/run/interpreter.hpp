@@ -71,6 +71,7 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
     std::uint32_t position = 0;
     TimePoint free;
     std::optional<std::uint32_t> waits_for;  // event, while blocked on a Wait
+    bool waits_for_issue = false;            // the host has not got there: it waits itself
     Cause cause;
   };
   struct EventState {
@@ -100,6 +101,7 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
     PartTimes parts{};
     std::vector<Guest> guests{};
     std::optional<Chain> chain{};
+    std::vector<TimePoint> epochs{TimePoint{}};  // when the host began to issue each
   };
   struct Meeting {  // a collective in progress
     std::uint32_t communicator = 0;
@@ -140,6 +142,9 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
   bool record_event(StreamState& stream, std::uint32_t index, const CompiledStep& step);
   void arrive(std::uint32_t stream, const CompiledStep& step);
   void post(std::uint32_t stream, const CompiledStep& step, bool is_send);
+  [[nodiscard]] bool is_issued(StreamState& stream, const CompiledStep& step);
+  void begin_epoch(StreamState& stream, const CompiledStep& step, TimePoint event);
+  [[nodiscard]] TimePoint issue_time(const StreamState& stream, const CompiledStep& step) const;
   TimePoint host_bound(StreamState& stream, const CompiledStep& step);
   void resume(std::uint32_t stream, TimePoint end, TimePoint shown_from, const Cause& cause);
   void wait_on(StreamState& stream, TimePoint until, const Cause& cause);

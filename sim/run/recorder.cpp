@@ -21,12 +21,12 @@ Recorder::Recorder(const plan::Plan& plan, const std::vector<RankId>& ranks)
   }
 }
 
-void Recorder::kernels(RankId rank, const CompiledStream& compiled, const CompiledStep& step, TimePoint free,
-                       Duration busy) {
+void Recorder::kernels(RankId rank, const CompiledStream& compiled, const CompiledStep& step, TimePoint issuing,
+                       TimePoint free, Duration busy) {
   const bool drawn_out = busy > step.busy;
   for (std::uint32_t i = step.first; i < step.first + step.count; ++i) {
     const TimedInstruction& timed = compiled.instructions[i];
-    const TimePoint begin = std::max(free, TimePoint::at(timed.issued));
+    const TimePoint begin = std::max(free, issuing + timed.issued);
     free = begin + (drawn_out ? Duration::from_seconds(timed.duration.seconds() * (busy / step.busy)) : timed.duration);
     add(rank, timed.index, begin, free);
   }

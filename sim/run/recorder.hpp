@@ -20,8 +20,8 @@ class Recorder {
   [[nodiscard]] bool empty() const { return recording_.workers.empty(); }
 
   // A chain of kernels that starts with its stream free at `free` and keeps the device busy for `busy`: all are drawn
-  // out alike where that is more than they take alone.
-  void kernels(RankId rank, const CompiledStream& compiled, const CompiledStep& step, TimePoint free, Duration busy);
+  // out alike where that is more than they take alone. `issuing`: when the host began to issue the step's epoch.
+  void kernels(RankId rank, const CompiledStream& compiled, const CompiledStep& step, TimePoint issuing, TimePoint free, Duration busy);
   // A collective or message that occupied its stream.
   void transfer(RankId rank, std::uint32_t instruction, TimePoint begin, TimePoint end);
   void counter(trace::Counter counter) { recording_.counters.push_back(std::move(counter)); }

@@ -176,6 +176,7 @@ struct Training {
   OptimizerChoice optimizer = OptimizerChoice::kAdam;
   std::optional<Lora> lora;
   EngineChoice engine = EngineChoice::kMegatron;
+  HostWaitChoice host_waits = HostWaitChoice::kNever;
 
   template <class V>
   void visit(V& v) {
@@ -188,6 +189,9 @@ struct Training {
           "gradients into buckets, casts 16-bit gradients to fp32 for the update, and keeps them beside fp32 sums; ddp keeps every "
           "gradient a second time in its buckets (PyTorch's, gradient_as_bucket_view off); torch, PyTorch's pipelining, keeps outputs as well "
           "and has memory for what it will receive of all micro-batches; gemini, ColossalAI's, puts gradients where parameters were.");
+    v.key("host_waits", host_waits,
+          "When the host waits for the device within a step, rather than run ahead of it: never; messages, after each message of the pipeline "
+          "(Megatron-Core without overlap_p2p_comm); passes, also after each forward and backward pass (Megatron-LM up to v3.0 with its timers).");
   }
   friend bool operator==(const Training&, const Training&) = default;
 };

@@ -131,6 +131,14 @@ constexpr WordList<EngineChoice, 5> enum_words(EngineChoice) {
            {"gemini", EngineChoice::kGemini}}};
 }
 
+// When the host waits for the device within a step.
+enum class HostWaitChoice : std::uint8_t { kNever, kMessages, kPasses };
+constexpr WordList<HostWaitChoice, 3> enum_words(HostWaitChoice) {
+  return {{{"never", HostWaitChoice::kNever},
+           {"messages", HostWaitChoice::kMessages},
+           {"passes", HostWaitChoice::kPasses}}};
+}
+
 enum class FlopsConventionChoice : std::uint8_t { kMegatron, kPalm, kLlama };
 constexpr WordList<FlopsConventionChoice, 3> enum_words(FlopsConventionChoice) {
   return {{{"megatron", FlopsConventionChoice::kMegatron},

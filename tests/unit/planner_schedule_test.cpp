@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "models/parallel/partition.hpp"
@@ -50,6 +52,28 @@ TEST_CASE("planner: 1F1B order of p = 4, m = 8") {
   CHECK(pass_order(plan.programs[1]) == "F0 F1 F2 B0 F3 B1 F4 B2 F5 B3 F6 B4 F7 B5 B6 B7");
   CHECK(pass_order(plan.programs[2]) == "F0 F1 B0 F2 B1 F3 B2 F4 B3 F5 B4 F6 B5 F7 B6 B7");
   CHECK(pass_order(plan.programs[3]) == "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4 F5 B5 F6 B6 F7 B7");
+}
+
+// Stage 0 of 4 with 8 micro-batches sends 8 activations and gets 8 gradients; stage 1 sends and gets both. A wait for the device after
+// each message sent and each awaited one; or after each of the 16 passes and each message awaited.
+TEST_CASE("planner: the host waits for messages, or for passes too") {
+  const auto waits = [](HostWaits when, std::size_t stage) {
+    Strategy s;
+    s.pp = 4;
+    s.sequence = 512;
+    s.global_batch = 8;
+    s.host_waits = when;
+    const plan::Plan plan = make_plan(gpt_shape(8, 256, 4), s);
+    const plan::Program& program = plan.programs[stage];
+    return std::count_if(program.instructions.begin(), program.instructions.end(), [&](const plan::Instruction& i) {
+      return std::holds_alternative<plan::Wait>(i.body) && program.streams[i.stream.index()].kind == plan::StreamKind::kIssue;
+    });
+  };
+  CHECK(waits(HostWaits::kNever, 0) == 0);
+  CHECK(waits(HostWaits::kMessages, 0) == 8 + 8);
+  CHECK(waits(HostWaits::kMessages, 1) == 16 + 16);
+  CHECK(waits(HostWaits::kPasses, 0) == 16 + 8);
+  CHECK(waits(HostWaits::kPasses, 1) == 16 + 16);
 }
 
 TEST_CASE("planner: GPipe order of p = 4, m = 8") {

@@ -47,6 +47,62 @@ TEST_CASE("run: tiny kernels are bound by their launches") {
   CHECK(result.breakdown.compute == kKernelCost * 10);
 }
 
+// Two halves, each a kernel of 1 ms and one launch of 5 us. Ahead of the device the host issues the second while the first runs;
+// a host that waits in between issues it only then: 5 us more, with the device idle.
+TEST_CASE("run: a host that waits for the device issues nothing meanwhile") {
+  for (const bool waits : {false, true}) {
+    CAPTURE(waits);
+    ProgramBuilder b{"one"};
+    const auto compute = b.stream(StreamKind::kCompute, "compute");
+    const auto comm = b.stream(StreamKind::kCommunication, "comm");
+    b.compute(compute, "a", milliseconds_of_work(1));
+    if (waits) b.order(compute, b.stream(StreamKind::kIssue, "issue"));
+    b.collective(comm, "sync", {.kind = plan::CollectiveKind::kAllReduce, .group = plan::GroupId{0u}, .bytes = Bytes{8}});
+    b.compute(compute, "b", milliseconds_of_work(1));
+    // One rank a group: the collective vanishes, with its launch.
+    const plan::Plan plan = one_program(std::move(b).finish(), 1, 1, {{.name = "tp", .axes = {Axis::kTensor}, .stages = {}}});
+    const run::Result result = simulate(plan, TestCluster{1});
+    CHECK(result.step == kLaunch * (waits ? 2 : 1) + (1000_us + kKernelCost) * 2);
+    CHECK(result.breakdown.host_wait == kLaunch * (waits ? 2 : 1));
+    CHECK(result.breakdown.total() == result.step);
+  }
+}
+
+// The communication stream's collective is listed after the wait: it begins 5 us after the kernel of 1 ms has ended, not at 10 us.
+TEST_CASE("run: other streams are held up as well by a host that waits") {
+  ProgramBuilder b{"one"};
+  const auto compute = b.stream(StreamKind::kCompute, "compute");
+  const auto comm = b.stream(StreamKind::kCommunication, "comm");
+  b.compute(compute, "a", milliseconds_of_work(1));
+  b.order(compute, b.stream(StreamKind::kIssue, "issue"));
+  b.collective(comm, "gather", {.kind = plan::CollectiveKind::kAllGather, .group = plan::GroupId{0u}, .bytes = 8_GB, .purpose = Purpose::kTensor});
+  b.order(comm, compute);
+  const plan::Plan plan = one_program(std::move(b).finish(), 8, 1, {{.name = "tp", .axes = {Axis::kTensor}, .stages = {}}});
+  for (const bool fold : {false, true}) {
+    CAPTURE(fold);
+    const run::Result result = simulate(plan, TestCluster{1}, fold);
+    CHECK(result.step.seconds() == doctest::Approx(5e-6 + 1e-3 + 1.5e-6 + 5e-6 + 32.2e-6 + 7e9 / 360e9).epsilon(1e-9));
+  }
+}
+
+// 20 us of host time before the first kernel of a step, 7 us more for each block that is computed again, however many kernels it has.
+TEST_CASE("run: host time of a step and of blocks computed again") {
+  ProgramBuilder b{"one"};
+  const auto compute = b.stream(StreamKind::kCompute, "compute");
+  for (const std::uint16_t layer : {0, 1}) {
+    b.context({plan::Stage::kRecompute, layer, 0});
+    for (int kernel = 0; kernel < 3; ++kernel) b.compute(compute, "again", milliseconds_of_work(0));
+    b.context({plan::Stage::kBackward, layer, 0});
+    b.compute(compute, "backward", milliseconds_of_work(0));
+  }
+  const plan::Plan plan = one_program(std::move(b).finish(), 1, 1);
+  const TestCluster cluster{1};
+  run::Machine machine = cluster.machine();
+  machine.host_step = 20_us;
+  machine.host_recompute = 7_us;
+  CHECK(run::simulate(plan, machine, {.fold = false}).step == 20_us + 7_us * 2 + kLaunch * 8 + kKernelCost);
+}
+
 // All-gather of 8 GB on the 8 GPUs of one host: ring traffic 7/8 * 8 GB = 7 GB over NVLink at
 // 450 GB/s * 0.8 = 360 GB/s: 19.44 ms. Latency of Simple: 8.4 us + 7 steps * 3.4 us = 32.2 us. The
 // message is long, so NCCL's rule takes Simple. It starts when issued, at 5 us.

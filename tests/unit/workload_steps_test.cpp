@@ -43,6 +43,24 @@ TEST_CASE("workload: one rank's Llama layer, forward") {
                                  "mlp.down", "residual2"});
 }
 
+// GPT with 16 heads: on 4 ranks each has 4 score matrices of a sequence, which the fused softmax takes at once; on 8 ranks it has 2, and
+// each of cast, scale, mask, softmax and cast is a kernel, unless there are two sequences.
+TEST_CASE("workload: fused softmax wants a multiple of four score matrices") {
+  const auto launches = [](int tensor_parallel, std::int64_t micro_batch) {
+    BlockOptions options;
+    options.sequence = 1024;
+    options.tensor_parallel = tensor_parallel;
+    options.micro_batch = micro_batch;
+    options.attention = AttentionKernel::kUnfused;
+    const Block layer = make_layer(gpt_shape(1, 1024, 16), 0, options);
+    CHECK(kernel(layer.forward, "attention.softmax").launches == kernel(layer.backward, "attention.softmax.grad").launches);
+    return kernel(layer.forward, "attention.softmax").launches;
+  };
+  CHECK(launches(4, 1) == 1);
+  CHECK(launches(8, 1) == 5);
+  CHECK(launches(8, 2) == 1);
+}
+
 // Shoeybi et al. 2019, figure 4: one all-reduce per half in forward (g) and one in backward (f), of
 // b s h; the backward ones run beside the weight gradient that follows.
 TEST_CASE("workload: tensor parallelism all-reduces twice each way") {
