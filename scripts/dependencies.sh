@@ -16,6 +16,7 @@ packages=(
   libeigen3-dev                          # fits, and the executor on CPUs
   libfmt-dev nlohmann-json3-dev          # text and JSON
   libyaml-cpp-dev libsqlite3-dev         # scenario files; measurement stores
+  zlib1g-dev                             # profilers' traces are compressed
   libtomlplusplus-dev                    # torchtitan's configurations
   libopenmpi-dev openmpi-bin             # the executor on CPUs
   doctest-dev                            # tests

@@ -7,11 +7,13 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
+#include "app/commands/import_measurements.hpp"
 #include "app/commands/import_topology.hpp"
 #include "app/commands/import_training.hpp"
 #include "app/forecast_json.hpp"
 #include "app/nccl_store.hpp"
 #include "app/terminal.hpp"
+#include "calibration/byte_stream.hpp"
 #include "calibration/nccl_tests_log.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
@@ -27,6 +29,8 @@ const std::vector<std::string>& kinds() {
     std::vector<std::string> all = topology_kinds();
     const std::vector<std::string> training = training_kinds();
     all.insert(all.end(), training.begin(), training.end());
+    const std::vector<std::string> measured = measurement_kinds();
+    all.insert(all.end(), measured.begin(), measured.end());
     all.emplace_back("nccl-tests");
     return all;
   }();
@@ -102,7 +106,8 @@ nlohmann::ordered_json to_json(const cal::NcclLog& log) {
 OptionList import_options() {
   OptionList options;
   add_topology_import_options(options);
-  options.add_options()("db", boost::program_options::value<std::string>()->value_name("FILE"), "nccl-tests: append the log to this database of runs");
+  options.add_options()("db", boost::program_options::value<std::string>()->value_name("FILE"), "measurements: append them to this database of runs");
+  add_measurement_import_options(options);
   add_training_import_options(options);
   add_output_options(options);
   return options;
@@ -116,16 +121,28 @@ Status run_import(const Invocation& invocation, Session& session) {
                                .hint = near ? "did you mean '" + *near + "'?" : ""});
   }
   const std::string& file = invocation.operands[1];
-  if (kind != "nccl-tests" && invocation.text("db")) {
-    throw UserError(Diagnostic{.path = "--db", .problem = "descriptions of machines and configurations are no runs", .expected = "--db with nccl-tests"});
+  const std::vector<std::string> measured = measurement_kinds();
+  const bool measurement = std::find(measured.begin(), measured.end(), kind) != measured.end();
+  if (kind != "nccl-tests" && !measurement && invocation.text("db")) {
+    throw UserError(Diagnostic{.path = "--db", .problem = "descriptions of machines and configurations are no runs", .expected = "--db with kineto, nccl-tests, nsys or nvidia-smi"});
   }
+  if (kind != "nvidia-smi" && (invocation.text("columns") || invocation.text("interval"))) {
+    throw UserError(Diagnostic{.path = invocation.text("columns") ? "--columns" : "--interval", .problem = "is for nvidia-smi", .got = kind});
+  }
+  if (measurement) return import_measurement(kind, file, invocation);
   const std::vector<std::string> training = training_kinds();
   if (std::find(training.begin(), training.end(), kind) != training.end()) return import_training_file(kind, file, invocation, session);
   if (kind != "nccl-tests") return import_topology(kind, file, invocation, session);
   const cal::NcclLog log = cal::read_nccl_log(read_file(file), file);
-  if (const auto database = invocation.text("db")) trace::append_run(*database, stored_log(log, file, to_json(log)));
+  std::string stored;
+  if (const auto database = invocation.text("db")) {
+    const std::string fingerprint = cal::file_fingerprint(file);
+    nlohmann::ordered_json json = to_json(log);
+    json["fingerprint"] = fingerprint;
+    stored = stored_text(trace::Store{*database, trace::Store::Mode::kAppend}.append_file(stored_log(log, file, std::move(json)), fingerprint), *database);
+  }
   write_json(invocation, json_text(to_json(log)));
-  print_text(invocation, to_text(log));
+  print_text(invocation, to_text(log) + stored);
   return Status::kDone;
 }
 
@@ -133,9 +150,12 @@ Status run_import(const Invocation& invocation, Session& session) {
 
 Command import_command() {
   return {.name = "import",
-          .summary = "reads what other tools wrote: logs of nccl-tests, descriptions of machines and fabrics, training configurations",
+          .summary = "reads what other tools wrote: profiles, logs, descriptions of machines and fabrics, training configurations",
           .operands = {.usage = "KIND FILE", .min = 2, .max = 2},
-          .details = "KIND is nccl-tests: a log of nccl-tests or rccl-tests, as printed, labelled by a launcher, or cut. Prints what was "
+          .details = "KIND is a measurement: kineto (a trace of the PyTorch profiler, plain or gzip), nsys (an SQLite export of Nsight Systems, or a file of "
+                     "nvprof), nvidia-smi (--query-gpu ... --format=csv, or dmon). Prints what was found, what was skipped and why; with --db, stores the file "
+                     "as one measured run, once. "
+                     "Or nccl-tests: a log of nccl-tests or rccl-tests, as printed, labelled by a launcher, or cut. Prints what was "
                      "read and which lines were not understood; with --db, stores the rows for `stepcast calibrate`. "
                      "Or a description: nccl-topo (NCCL's topology XML), nvidia-smi-topo (`nvidia-smi topo -m`), ibnetdiscover, slurm-topology "
                      "(topology.conf or .yaml). With -o, these become a file that `stepcast topology` and scenarios read; notes say what "

@@ -77,16 +77,31 @@ class Store::Database {
 
   RunId append(const Run& run) {
     Transaction transaction{db_};
+    const RunId id = insert(run, {});
+    transaction.commit();
+    return id;
+  }
+
+  Appended append_file(const Run& run, const std::string& fingerprint, const SpanSource& more) {
+    Transaction transaction{db_};
+    Statement query{db_, "SELECT id FROM runs WHERE CASE WHEN json_valid(results) THEN json_extract(results, '$.fingerprint') END = ? ORDER BY id LIMIT 1"};
+    if (query.bind(fingerprint).next()) return {RunId{query.integer()}, false};
+    const RunId id = insert(run, more);
+    transaction.commit();
+    return {id, true};
+  }
+
+  // Within a transaction.
+  RunId insert(const Run& run, const SpanSource& more) {
     const std::string hash = scenario_hash(run.scenario);
-    Statement insert{db_,
-                     "INSERT INTO runs(name, origin, scenario, scenario_hash, version, seed, created, results) "
-                     "VALUES(?,?,?,?,?,?,?,?)"};
-    insert.bind(run.name).bind(run.origin).bind(run.scenario).bind(hash).bind(run.version);
-    insert.bind(static_cast<std::int64_t>(run.seed)).bind(run.created).bind(run.results).run();
+    Statement row{db_,
+                  "INSERT INTO runs(name, origin, scenario, scenario_hash, version, seed, created, results) "
+                  "VALUES(?,?,?,?,?,?,?,?)"};
+    row.bind(run.name).bind(run.origin).bind(run.scenario).bind(hash).bind(run.version);
+    row.bind(static_cast<std::int64_t>(run.seed)).bind(run.created).bind(run.results).run();
     const RunId id{static_cast<std::int64_t>(sqlite3_last_insert_rowid(db_.handle()))};
     append_results(id, run);
-    append_recording(id, run.recording);
-    transaction.commit();
+    append_recording(id, run.recording, more);
     return id;
   }
 
@@ -194,7 +209,7 @@ class Store::Database {
     }
   }
 
-  void append_recording(RunId id, const Recording& recording) {
+  void append_recording(RunId id, const Recording& recording, const SpanSource& more) {
     Statement stream{db_, "INSERT INTO streams(run, stream, name) VALUES(?,?,?)"};
     std::int64_t position = 0;
     for (const std::string& name : recording.streams) stream.bind(id.value()).bind(position++).bind(name).run();
@@ -204,11 +219,13 @@ class Store::Database {
                    "INSERT INTO spans(run, position, worker, stream, start_ps, duration_ps, name, category, layer, "
                    "micro_batch, bytes, flops) VALUES(?,?,?,?,?,?,?,?,?,?,?,?)"};
     position = 0;
-    for (const Span& s : recording.spans) {
+    const auto add = [&](const Span& s) {
       span.bind(id.value()).bind(position++).bind(rank_number(s.worker)).bind(std::int64_t{s.stream});
       span.bind(s.start.count()).bind(s.duration.count()).bind(s.name).bind(s.category);
       span.bind(s.layer).bind(s.micro_batch).bind(s.bytes).bind(s.flops).run();
-    }
+    };
+    for (const Span& s : recording.spans) add(s);
+    for (Span s; more && more(s);) add(s);
     Statement counter{db_, "INSERT INTO counters(run, counter, name, unit, worker) VALUES(?,?,?,?,?)"};
     Statement sample{db_, "INSERT INTO samples(run, counter, position, time_ps, value) VALUES(?,?,?,?,?)"};
     std::int64_t number = 0;
@@ -300,6 +317,7 @@ Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&&) noexcept = default;
 
 RunId Store::append(const Run& run) { return database_->append(run); }
+Store::Appended Store::append_file(const Run& run, const std::string& fingerprint, const SpanSource& more) { return database_->append_file(run, fingerprint, more); }
 std::vector<RunSummary> Store::runs() const { return database_->runs(); }
 Run Store::load(RunId run) const { return database_->load(run); }
 Recording Store::load_recording(RunId run) const { return database_->load_recording(run); }

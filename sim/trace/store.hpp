@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -70,6 +71,9 @@ struct RunSummary {
   std::string created;
 };
 
+// Fills the next span; false when there is none. For recordings too large to hold twice.
+using SpanSource = std::function<bool(Span&)>;
+
 // 16 hexadecimal digits; equal texts have equal hashes on every machine.
 std::string scenario_hash(const std::string& text);
 
@@ -82,6 +86,14 @@ class Store {
   Store& operator=(Store&&) noexcept;
 
   RunId append(const Run& run);
+
+  // Of a file: results hold its fingerprint under "fingerprint". Where a run with the same one is there already nothing is written.
+  // The spans of `more` follow those of the recording.
+  struct Appended {
+    RunId id;
+    bool added = false;
+  };
+  Appended append_file(const Run& run, const std::string& fingerprint, const SpanSource& more = {});
 
   [[nodiscard]] std::vector<RunSummary> runs() const;  // oldest first
   // Throws UserError when there is no such run.

@@ -65,6 +65,7 @@ const std::vector<ThirdParty>& third_party_table() {
   static const std::vector<ThirdParty> table{
       {"yaml-cpp/", {"sim/scenario"}},
       {"sqlite3.h", {"sim/trace"}},
+      {"zlib.h", {"calibration"}},
       {"boost/graph/", {"topologies"}},
       {"boost/program_options", {"app"}},
       {"Eigen/", {"calibration", "executor/cpu"}},
