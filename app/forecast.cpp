@@ -138,6 +138,18 @@ std::vector<std::string> notes_of(const Setup& setup, const topology::Fabric& fa
   return notes;
 }
 
+run::Result simulated(const Setup& setup, const ForecastOptions& options) {
+  const topology::Router router{setup.fabric};
+  const gpu::GpuModel model = gpu_model_of(setup);
+  std::vector<gpu::GpuModel> others;
+  for (const OtherGpus& other : setup.other_gpus) others.push_back(model_of(setup, other.gpu, other.profile));
+  run::Machine machine = machine_of(setup, setup.fabric, router, model);
+  for (std::size_t i = 0; i < others.size(); ++i) machine.other_gpus.push_back({setup.other_gpus[i].nodes, &others[i]});
+  return placed(setup.where, [&] {
+    return run::simulate(setup.plan, machine, {.fold = options.fold, .record = recorded_workers(setup.plan, options.trace_workers)});
+  });
+}
+
 std::int64_t peak_rss_bytes() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
@@ -146,21 +158,17 @@ std::int64_t peak_rss_bytes() {
 
 }  // namespace
 
+gpu::GpuModel gpu_model_of(const Setup& setup) { return model_of(setup, setup.hardware.gpu, setup.profile); }
+
+Duration step_time(const Setup& setup, bool fold) { return simulated(setup, {.fold = fold}).step; }
+
 Forecast forecast(const Setup& setup, const ForecastOptions& options) {
   const auto started = std::chrono::steady_clock::now();
   const topology::Fabric& fabric = setup.fabric;
-  const topology::Router router{fabric};
-  const gpu::GpuModel model = model_of(setup, setup.hardware.gpu, setup.profile);
-  std::vector<gpu::GpuModel> others;
-  for (const OtherGpus& other : setup.other_gpus) others.push_back(model_of(setup, other.gpu, other.profile));
-  run::Machine machine = machine_of(setup, fabric, router, model);
-  for (std::size_t i = 0; i < others.size(); ++i) machine.other_gpus.push_back({setup.other_gpus[i].nodes, &others[i]});
   Forecast f;
   f.scenario = setup.scenario;
   f.plan = setup.plan;
-  f.result = placed(setup.where, [&] {
-    return run::simulate(setup.plan, machine, {.fold = options.fold, .record = recorded_workers(setup.plan, options.trace_workers)});
-  });
+  f.result = simulated(setup, options);
   f.parameters = static_cast<double>(workload::count_parameters(setup.shape).total);
   f.trained_parameters = f.parameters;
   f.model_title = fmt::format("{}, {} parameters", setup.shape.name, human_count(f.parameters));

@@ -15,6 +15,7 @@
 #include "sim/plan/plan.hpp"
 #include "sim/run/result.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "topologies/hardware.hpp"
 
 namespace stepcast::app {
 
@@ -30,6 +31,21 @@ struct Evidence {
   std::vector<std::string> assumed_names;  // "h100-sxm.kernel_gap"
 };
 
+// What one figure's deviation does to the step time (app/uncertainty.hpp).
+struct Influence {
+  std::string figure;       // "h100-sxm.memory_bandwidth", "profile h100.gemm.mma_efficiency"
+  topology::Basis basis = topology::Basis::kAssumed;
+  std::string value;        // as a file has it: "1.87 us"
+  double plus_minus = 0.0;  // of the value [1]
+  double step_s = 0.0;      // change of the step time, signed
+};
+
+struct Uncertainty {
+  double step_s = 0.0;                // one standard deviation of the step time
+  std::size_t figures = 0;            // looked at
+  std::vector<Influence> influences;  // of those that matter, the largest change first
+};
+
 struct Forecast {
   scenario::Scenario scenario;             // effective: overrides applied
   plan::Plan plan;
@@ -43,6 +59,7 @@ struct Forecast {
   FlopRate peak;                           // dense, of the training precision, one GPU
   Bytes device_memory;                     // of one GPU
   Evidence evidence;
+  std::optional<Uncertainty> uncertainty;  // where it was asked for or is cheap
   std::vector<std::string> notes;          // what the models left out of this scenario
   double wall_s = 0.0;                     // of simulating
   std::int64_t peak_rss_bytes = 0;         // of this process

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/command_line.hpp"
+#include "topologies/catalogue.hpp"
 
 namespace stepcast::app {
 namespace {
@@ -45,6 +46,15 @@ Json simulator_json(const Forecast& forecast) {
   json["fold_note"] = forecast.result.fold_note;
   json["order_fingerprint"] = fmt::format("{:016x}", forecast.result.order_fingerprint);
   json["results_fingerprint"] = fmt::format("{:016x}", forecast.result.results_fingerprint);
+  return json;
+}
+
+Json uncertainty_json(const std::optional<Uncertainty>& uncertainty) {
+  if (!uncertainty) return nullptr;
+  Json json{{"step_time_s", uncertainty->step_s}, {"figures", uncertainty->figures}, {"influences", Json::array()}};
+  for (const Influence& i : uncertainty->influences) {
+    json["influences"].push_back({{"figure", i.figure}, {"basis", topology::basis_name(i.basis)}, {"value", i.value}, {"relative_deviation", i.plus_minus}, {"step_time_s", i.step_s}});
+  }
   return json;
 }
 
@@ -101,6 +111,7 @@ Json forecast_json(const Forecast& forecast) {
   json["busiest_links"] = links_json(forecast);
   json["socket_core_s"] = exact_seconds(forecast.result.socket_time);
   json["evidence"] = evidence_json(forecast.evidence);
+  json["uncertainty"] = uncertainty_json(forecast.uncertainty);
   json["not_determined"] = undetermined(forecast);
   json["notes"] = forecast.notes;
   return json;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "app/routing_choice.hpp"
+#include "app/uncertainty.hpp"
 #include "sim/base/text.hpp"
 
 namespace stepcast::app {
@@ -43,6 +44,11 @@ std::vector<std::pair<std::string, Bytes>> categories(const run::MemoryPeak& pea
   }
   std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   return list;
+}
+
+std::string step_text(const Forecast& f) {
+  if (!f.uncertainty) return human_duration(f.result.step);
+  return fmt::format("{} +- {}", human_duration(f.result.step), human_seconds(f.uncertainty->step_s));
 }
 
 std::string gib(Bytes bytes) { return fmt::format("{:.2f}", bytes.si() / (1 << 30)); }
@@ -84,7 +90,7 @@ std::string summary_text(const Forecast& f, const Terminal& terminal) {
   if (!f.transport.empty()) text += line("transport", wrap(f.transport, width, indent));
   text += line("parallel", parallel_line(f));
   text += '\n';
-  text += line("step time", paint(terminal, Tone::kStrong, human_duration(f.result.step)));
+  text += line("step time", paint(terminal, Tone::kStrong, step_text(f)));
   text += line("throughput", fmt::format("{} tokens/s, {} tokens/s/GPU, {:.3g} sequences/s",
                                          human_count(f.tokens_per_s()), human_count(f.tokens_per_s_per_gpu()),
                                          f.samples_per_s()));
@@ -98,6 +104,7 @@ std::string summary_text(const Forecast& f, const Terminal& terminal) {
   text += '\n';
   text += line("bottleneck", wrap(bottleneck_sentence(f), width, indent));
   text += line("evidence", wrap(evidence_text(f), width, indent));
+  if (f.uncertainty) text += line("uncertainty", wrap(uncertainty_text(*f.uncertainty, f.result.step), width, indent));
   text += line("not known", wrap(join(undetermined(f), "; "), width, indent));
   for (const std::string& note : f.notes) text += line("note", wrap(note, width, indent));
   text += line("simulated", fmt::format("{} workers{}, {} events, in {}", f.result.workers_simulated,

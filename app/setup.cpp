@@ -88,18 +88,22 @@ void check_plan(const plan::Plan& plan) {
 
 }  // namespace
 
+void lay_network(Setup& setup, const HardwareShelf& shelf, const scenario::Loaded& loaded) {
+  setup.collectives = pick_collectives(shelf, setup.hardware, setup.profile);
+  setup.side_networks = pick_side_networks(shelf, setup.hardware, setup.profile);
+  setup.fabric = lay_fabric(setup.hardware, loaded);
+  setup.paths = pick_paths(loaded, setup.fabric);
+  setup.transports = pick_transports(shelf, loaded, setup.hardware);
+}
+
 Setup prepare(const HardwareShelf& shelf, const scenario::Loaded& loaded) {
   Setup setup;
   setup.scenario = loaded.scenario;
   setup.hardware = pick_hardware(shelf, loaded);
   setup.profile = pick_profile(shelf, loaded, setup.hardware.gpu);
-  setup.collectives = pick_collectives(shelf, setup.hardware, setup.profile);
-  setup.side_networks = pick_side_networks(shelf, setup.hardware, setup.profile);
   setup.shape = pick_model(loaded);
   check_workers(loaded, setup.hardware);
-  setup.fabric = lay_fabric(setup.hardware, loaded);
-  setup.paths = pick_paths(loaded, setup.fabric);
-  setup.transports = pick_transports(shelf, loaded, setup.hardware);
+  lay_network(setup, shelf, loaded);
   setup.where = loaded.where;
   setup.matrix_dtype = matrix_dtype(loaded.scenario.training);
   setup.other_gpus = pick_other_gpus(shelf, loaded);

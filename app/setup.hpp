@@ -7,6 +7,7 @@
 
 #include "app/forecast.hpp"
 #include "app/hardware_shelf.hpp"
+#include "models/gpu/gpu_model.hpp"
 #include "models/network/transport_cost.hpp"
 #include "models/workload/model_shape.hpp"
 #include "sim/run/path_rules.hpp"
@@ -40,6 +41,9 @@ struct Setup {
   FlopRate peak;                                  // the data sheet's dense rate for it, at its own clock
 };
 
+// What the setup's hardware and profile determine beside them, anew: collectives, fabric, paths, transports.
+void lay_network(Setup& setup, const HardwareShelf& shelf, const scenario::Loaded& loaded);
+
 // Throws UserError with the scenario's positions for anything that cannot be.
 Setup prepare(const HardwareShelf& shelf, const scenario::Loaded& loaded);
 
@@ -49,5 +53,9 @@ struct ForecastOptions {
 };
 
 Forecast forecast(const Setup& setup, const ForecastOptions& options);
+
+// Of the cluster's usual GPUs.
+gpu::GpuModel gpu_model_of(const Setup& setup);
+Duration step_time(const Setup& setup, bool fold);
 
 }  // namespace stepcast::app

@@ -36,6 +36,7 @@ struct ProfileParameter {
   std::string source;
   std::optional<std::string> date;
   double plus_minus = 0;
+  bool whole = false;            // a count
   bool stated = false;           // plus_minus is the figure's own, else by its basis
   double low = 0;                // what the key allows
   double high = std::numeric_limits<double>::infinity();
@@ -114,6 +115,7 @@ std::vector<ProfileParameter> parameters_of(T object) {
     ProfileParameter p{.key = key, .value = detail::si_of(figure.value), .text = detail::text_of(figure.value), .unit = "1",
                        .basis = figure.basis, .source = figure.source, .date = figure.date};
     if constexpr (scenario::IsQuantity<V>) p.unit = detail::unit_of(scenario::DimensionOf<V>::value);
+    p.whole = std::is_integral_v<V>;
     p.stated = figure.plus_minus.has_value();
     p.plus_minus = p.stated ? detail::si_of(*figure.plus_minus) : relative_uncertainty(p.basis) * std::abs(p.value);
     p.low = std::max(0.0, rule.low);

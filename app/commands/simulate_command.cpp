@@ -8,6 +8,7 @@
 #include "app/forecast_json.hpp"
 #include "app/forecast_store.hpp"
 #include "app/forecast_text.hpp"
+#include "app/uncertainty.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
 #include "sim/scenario/write.hpp"
@@ -30,6 +31,8 @@ OptionList simulate_options() {
       ("trace-workers", po::value<std::int64_t>()->value_name("N"),
        "workers in the timeline (default 4; the first of each pipeline stage come first)")
       ("db", po::value<std::string>()->value_name("FILE"), "append the results to a SQLite store")
+      ("uncertainty", "how far the figures behind the forecast may move the step time, even where that takes many simulations")
+      ("no-uncertainty", "one simulation only")
       ("print-scenario", "print the effective scenario, defaults and overrides applied, and stop");
   return options;
 }
@@ -56,11 +59,21 @@ Status simulate(const Invocation& invocation, Session& session) {
     write_file("-", scenario::print_effective(loaded.scenario));
     return Status::kDone;
   }
-  const Setup setup = prepare(load_shelf(session.data), loaded);
+  const HardwareShelf shelf = load_shelf(session.data);
+  const Setup setup = prepare(shelf, loaded);
+  const bool fold = !invocation.has("no-fold");
   const Forecast result = [&] {
     Progress progress{invocation.has("quiet")};
     progress.show(fmt::format("simulating {} workers", setup.plan.world_size()));
-    return forecast(setup, {.fold = !invocation.has("no-fold"), .trace_workers = trace_workers(invocation)});
+    Forecast f = forecast(setup, {.fold = fold, .trace_workers = trace_workers(invocation)});
+    if (invocation.has("no-uncertainty")) return f;
+    if (!invocation.has("uncertainty") && f.result.events > kUnaskedEvents) {
+      f.notes.emplace_back("how far the figures behind it may move the step was not computed: --uncertainty asks for it");
+      return f;
+    }
+    progress.show("moving the figures behind the forecast");
+    f.uncertainty = propagate(shelf, loaded, setup, f.result.step, {.fold = fold});
+    return f;
   }();
   const std::string json = json_text(forecast_json(result));
   write_json(invocation, json);

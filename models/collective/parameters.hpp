@@ -34,6 +34,7 @@ inline constexpr double kNoCeiling = std::numeric_limits<double>::infinity();
 struct Fill {
   double share = 0.0;
   double bytes = 0.0;
+  friend bool operator==(const Fill&, const Fill&) = default;
 };
 
 // Inside a host.
@@ -58,6 +59,7 @@ struct LocalParameters {
   double collnet_s = 3.7e-6;
   double collnet_arity_s = 0.4e-6;           // per further rank of the host
   Fill fill;
+  friend bool operator==(const LocalParameters&, const LocalParameters&) = default;
 };
 
 // Between hosts.
@@ -76,6 +78,7 @@ struct NetworkParameters {
   double tree_channel_ceiling_two = kNoCeiling;   // Simple trees over two hosts: bus bandwidth of a channel [B/s]
   double tree_channel_ceiling_many = kNoCeiling;  // and over more
   Fill fill;
+  friend bool operator==(const NetworkParameters&, const NetworkParameters&) = default;
 };
 
 struct Parameters {
@@ -88,6 +91,7 @@ struct Parameters {
   double pat_rank_s = 2.8e-6;
   double pat_efficiency = 0.75;
   PerProtocol<double> wire_factor{2.0, 128.0 / 120.0, 1.0};  // wire bytes per payload byte
+  friend bool operator==(const Parameters&, const Parameters&) = default;
 };
 
 }  // namespace stepcast::collective
