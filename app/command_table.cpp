@@ -16,6 +16,7 @@ std::vector<Command> command_table() {
   table.push_back(validate_command());
   table.push_back(import_command());
   table.push_back(calibrate_command());
+  table.push_back(profile_command());
   table.push_back(list_command());
   table.push_back(init_command());
   table.push_back(schema_command());

@@ -133,6 +133,15 @@ KernelRows read_kernel_rows(const std::string& path) {
   return result;
 }
 
+std::optional<plan::Dtype> kernel_dtype(const std::string& name) {
+  if (name == "bf16" || name == "bfloat16") return plan::Dtype::kBf16;
+  if (name == "fp16" || name == "float16") return plan::Dtype::kFp16;
+  if (name == "tf32") return plan::Dtype::kTf32;
+  if (name == "fp32" || name == "float32") return plan::Dtype::kFp32;
+  if (name == "fp8" || name == "fp8_block") return plan::Dtype::kFp8;
+  return {};
+}
+
 double flops_of(KernelKind kind, const KernelRow& row) {
   const auto d = [&](std::size_t i) { return static_cast<double>(row.shape[i]); };
   switch (kind) {

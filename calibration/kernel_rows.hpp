@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "sim/plan/kernel.hpp"
 
 namespace stepcast::calibration {
 
@@ -29,6 +32,9 @@ struct KernelRows {
 
 // Throws UserError: not one of the forms, or rows that cannot be read.
 KernelRows read_kernel_rows(const std::string& path);
+
+// Number formats as the tables spell them; none: not modelled.
+std::optional<plan::Dtype> kernel_dtype(const std::string& name);
 
 // Floating-point operations that the tables count: causal attention half the square.
 double flops_of(KernelKind kind, const KernelRow& row);

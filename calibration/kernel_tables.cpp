@@ -17,15 +17,6 @@ namespace stepcast::calibration {
 
 namespace {
 
-std::optional<plan::Dtype> dtype_of(const std::string& name) {
-  if (name == "bf16" || name == "bfloat16") return plan::Dtype::kBf16;
-  if (name == "fp16" || name == "float16") return plan::Dtype::kFp16;
-  if (name == "tf32") return plan::Dtype::kTf32;
-  if (name == "fp32" || name == "float32") return plan::Dtype::kFp32;
-  if (name == "fp8" || name == "fp8_block") return plan::Dtype::kFp8;
-  return {};
-}
-
 double forecast(const KernelForecast& model, KernelKind kind, const KernelRow& row, plan::Dtype dtype) {
   const auto& s = row.shape;
   switch (kind) {
@@ -99,7 +90,7 @@ KernelReport validate_kernels(const std::string& path, const FindGpu& find_gpu,
     if (filter.half && half_of(row) != *filter.half) continue;
     if (!candidates.contains(row.gpu)) candidates.emplace(row.gpu, candidate(row.gpu, find_gpu, profiles));
     const Candidate& c = candidates.at(row.gpu);
-    const auto dtype = dtype_of(row.dtype);
+    const auto dtype = kernel_dtype(row.dtype);
     std::string reason = c.refusal;
     if (reason.empty() && !dtype) reason = "dtype is not modelled";
     if (reason.empty() && !c.model->supports(*dtype)) reason = "the catalogue quotes no rate for this dtype";

@@ -8,8 +8,10 @@
 #include "app/cluster_file.hpp"
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
+#include "app/kernel_calibration.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
+#include "sim/scenario/read.hpp"
 #include "sim/scenario/write.hpp"
 
 namespace stepcast::app {
@@ -26,6 +28,12 @@ OptionList calibrate_options() {
       ("per-size", "a line for each size of each log")
       ("db", po::value<std::string>()->value_name("FILE"), "database that `stepcast import nccl-tests --db` filled")
       ("cluster", po::value<std::string>()->value_name("FILE"), "with --db: the cluster that its logs were measured on")
+      ("kernels", po::value<std::vector<std::string>>()->value_name("FILE"), "table of single kernels (repeatable): fit the GPU's figures")
+      ("gpu", po::value<std::string>()->value_name("NAME"), "with --kernels: the GPU whose rows are fitted")
+      ("half", po::value<std::int64_t>()->value_name("0|1"), "with --kernels: fit half of the shapes, by a hash, and print the error on the other")
+      ("folds", po::value<std::int64_t>()->value_name("N"), "parts held out in turn (default 5; 0: none)")
+      ("date", po::value<std::string>()->value_name("DAY"), "day of the measurements, for the fitted figures")
+      ("source", po::value<std::string>()->value_name("TEXT"), "where the measurements come from, for the fitted figures")
       ("output,o", po::value<std::string>()->value_name("FILE"), "write the GPU's profile with the fitted figures, for --profile");
   add_output_options(options);
   return options;
@@ -124,11 +132,37 @@ std::string calibrate_database(const Invocation& invocation, const HardwareShelf
   return text;
 }
 
+int folds_of(const Invocation& invocation) {
+  const std::int64_t folds = invocation.integer("folds").value_or(5);
+  if (folds < 0 || folds == 1 || folds > 100) throw UserError(Diagnostic{.path = "--folds", .problem = "not a number of folds", .expected = "0, or 2 to 100", .got = std::to_string(folds)});
+  return static_cast<int>(folds);
+}
+
+Status calibrate_tables(const Invocation& invocation, const HardwareShelf& shelf) {
+  const auto gpu = invocation.text("gpu");
+  if (!gpu) throw UserError(Diagnostic{.path = "stepcast calibrate", .problem = "--gpu is missing", .expected = "--kernels FILE --gpu NAME"});
+  KernelRequest request{.tables = invocation.list("kernels"), .gpu = *gpu, .folds = folds_of(invocation), .half = {}, .date = invocation.text("date"), .source = invocation.text("source").value_or("")};
+  if (request.date && !scenario::is_day(*request.date)) throw UserError(Diagnostic{.path = "--date", .problem = "not a day", .expected = "year-month-day, such as 2026-11-30", .got = *request.date});
+  if (const auto half = invocation.integer("half")) {
+    if (*half != 0 && *half != 1) throw UserError(Diagnostic{.path = "--half", .problem = "not a half", .expected = "0 or 1", .got = std::to_string(*half)});
+    request.half = static_cast<int>(*half);
+  }
+  const KernelCalibration done = calibrate_kernels(shelf, request);
+  if (const auto output = invocation.text("output")) write_profile(*output, done.fit.profile);
+  write_json(invocation, calibration_json(done));
+  print_text(invocation, calibration_text(done));
+  return Status::kDone;
+}
+
 Status calibrate(const Invocation& invocation, Session& session) {
+  if (invocation.has("kernels")) {
+    if (invocation.has("nccl-logs") || invocation.has("db")) throw UserError(Diagnostic{.path = "stepcast calibrate", .problem = "two sources of measurements", .expected = "--kernels, --nccl-logs or --db"});
+    return calibrate_tables(invocation, load_shelf(session.data));
+  }
   const bool logs = invocation.text("nccl-logs").has_value();
   if (logs == invocation.text("db").has_value()) {
     throw UserError(Diagnostic{.path = "stepcast calibrate", .problem = logs ? "two sources of measurements" : "no measurements",
-                               .expected = "--nccl-logs FILE --folder FOLDER, or --db FILE --cluster FILE"});
+                               .expected = "--kernels FILE --gpu NAME, --nccl-logs FILE --folder FOLDER, or --db FILE --cluster FILE"});
   }
   const HardwareShelf shelf = load_shelf(session.data);
   print_text(invocation, logs ? calibrate_logs(invocation, shelf) : calibrate_database(invocation, shelf));
@@ -141,7 +175,9 @@ Command calibrate_command() {
   return {.name = "calibrate",
           .summary = "fit figures to measurements; the error on those held out",
           .operands = {},
-          .details = "The cost model of collectives, out of logs of nccl-tests. --nccl-logs: a table that says which log was measured on which cluster and "
+          .details = "--kernels: the figures of a GPU (efficiencies, rates inside the chip, overheads) out of tables of single products and attention; prints each "
+                     "figure with its deviation and how far forecasts are on shapes that the fit did not see. "
+                     "The cost model of collectives, out of logs of nccl-tests. --nccl-logs: a table that says which log was measured on which cluster and "
                      "which are held out; prints the median error of each log and, with --family, the section of the profile that fits it. --db: "
                      "logs that were imported, all of one cluster; every other size is fitted, the error is on the rest. -o writes a profile.",
           .options = calibrate_options(),

@@ -17,6 +17,7 @@ Command validate_command();
 Command list_command();
 Command import_command();
 Command calibrate_command();
+Command profile_command();
 Command schema_command();
 Command init_command();
 Command completion_command();

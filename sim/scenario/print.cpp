@@ -45,11 +45,18 @@ std::string flow_value(const Described& d) {
   return d.kind == ValueKind::kList ? "[" + inside + "]" : "{" + inside + "}";
 }
 
+// {value: 1.87 us, basis: measured, source: "..."}: a line of its own.
+bool is_figure(const Described& d) {
+  return d.kind == ValueKind::kStruct && d.children.size() >= 3 && d.children[0].key == "value" && d.children[1].key == "basis" && d.children[2].key == "source";
+}
+
 void print_keys(const std::vector<Described>& keys, const std::string& indent, std::string& out) {
   for (const Described& d : keys) {
     if (!d.present) continue;
     const std::string head = indent + yaml_scalar(d.key) + ":";
-    if (d.kind == ValueKind::kStruct || d.kind == ValueKind::kMap) {
+    if (is_figure(d)) {
+      out += fmt::format("{} {}\n", head, flow_value(d));
+    } else if (d.kind == ValueKind::kStruct || d.kind == ValueKind::kMap) {
       if (d.children.empty()) {
         out += head + " {}\n";
       } else {

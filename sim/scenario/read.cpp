@@ -36,7 +36,8 @@ bool within(double value, const Rule& rule) {
   return (rule.low_excluded ? value > rule.low : value >= rule.low) && value <= rule.high;
 }
 
-// "2026-11-30", and a day that there is.
+}  // namespace
+
 bool is_day(const std::string& text) {
   if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
   const auto number = [&](std::size_t from, std::size_t count) {
@@ -48,6 +49,8 @@ bool is_day(const std::string& text) {
                                         std::chrono::day{static_cast<unsigned>(number(8, 2))}};
   return number(0, 4) > 0 && day.ok();
 }
+
+namespace {
 
 void refuse(const Place& place, std::string problem, std::string expected, std::string got, std::string hint,
             Diagnostics& diagnostics) {

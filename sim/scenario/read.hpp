@@ -43,6 +43,9 @@ std::optional<double> read_quantity(const Node&, const Place&, const Rule&, Diag
 // Index into `candidates`.
 std::optional<std::size_t> read_word(const Node&, const Place&, Diagnostics&, const std::vector<std::string>& candidates);
 
+// "2026-11-30", and a day that there is.
+bool is_day(const std::string& text);
+
 void wrong_kind(const Node&, const Place&, const std::string& expected, Diagnostics&);
 
 // One mapping being read. `key` is called once for each key of the struct, then finish().

@@ -1,0 +1,74 @@
+// `stepcast calibrate`: figures out of tables of single kernels; what it refuses.
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/program.hpp"
+
+using stepcast::test::Outcome;
+using stepcast::test::run_stepcast;
+using stepcast::test::TemporaryDirectory;
+using stepcast::test::text_of;
+
+TEST_SUITE_BEGIN("e2e");
+
+namespace {
+
+// Products of an A100 at about 230 TFLOP/s and 5 us each, made up; one row takes five times as long.
+std::string table() {
+  std::string text = "gpu,dtype,m,n,k,latency_us\n";
+  for (const int m : {512, 1024, 2048, 4096, 8192})
+    for (const int n : {1024, 4096, 8192})
+      for (const int k : {1024, 4096}) {
+        const double us = 5.0 + 2.0 * m * n * k / 230e12 * 1e6;
+        text += "a100_sxm,bf16," + std::to_string(m) + ',' + std::to_string(n) + ',' + std::to_string(k) + ',' + std::to_string(m == 2048 && n == 4096 && k == 4096 ? 5 * us : us) + '\n';
+      }
+  return text + "h100_sxm,bf16,512,512,512,5.0\n";
+}
+
+}  // namespace
+
+TEST_CASE("calibrate: a table of products gives a profile, its deviations and errors on held-out shapes") {
+  const TemporaryDirectory place;
+  const std::string file = (place.path() / "k.csv").string();
+  const std::string profile = (place.path() / "p.yaml").string();
+  std::ofstream(file) << table();
+  const Outcome done = run_stepcast("calibrate --kernels " + file + " --gpu A100-SXM --folds 3 --date 2026-11-30 -o " + profile + " --json -");
+  REQUIRE_MESSAGE(done.status == 0, done.err);
+  const auto json = nlohmann::json::parse(done.out);
+  CHECK(json["points"] == 30);
+  CHECK(json["outliers"].get<int>() >= 1);
+  CHECK(json["errors"]["folds"]["products"]["n"] == 30);
+  CHECK(json["errors"]["fitted"]["products"]["median"].get<double>() < 0.15);
+  CHECK(json["errors"]["larger_half"].contains("products"));
+  const std::string text = text_of(profile);
+  for (const char* word : {"plus_minus:", "date: 2026-11-30", "stepcast calibrate, k.csv"}) CHECK_MESSAGE(text.find(word) != std::string::npos, text);
+  CHECK(run_stepcast("profile show " + profile).status == 0);
+  // What was fitted forecasts the table better than what was shipped.
+  const auto again = run_stepcast("calibrate --kernels " + file + " --gpu a100-sxm --folds 3 --date 2026-11-30 --json -");
+  CHECK(again.out == done.out);
+}
+
+TEST_CASE("calibrate: bad input of --kernels is one error") {
+  const TemporaryDirectory place;
+  const std::string file = (place.path() / "k.csv").string();
+  std::ofstream(file) << table();
+  CHECK(run_stepcast("calibrate --kernels " + file).err.find("--gpu is missing") != std::string::npos);
+  const Outcome unknown = run_stepcast("calibrate --kernels " + file + " --gpu h100-sxn");
+  CHECK(unknown.status == 2);
+  CHECK(unknown.err.find("did you mean 'h100-sxm'") != std::string::npos);
+  CHECK(run_stepcast("calibrate --kernels " + file + " --gpu v100-sxm2-32").status == 2);
+  CHECK(run_stepcast("calibrate --kernels " + file + " --gpu a100-sxm --half 2").status == 2);
+  CHECK(run_stepcast("calibrate --kernels " + file + " --gpu a100-sxm --folds 1").status == 2);
+  CHECK(run_stepcast("calibrate --kernels " + file + " --gpu a100-sxm --date tomorrow").status == 2);
+  CHECK(run_stepcast("calibrate --kernels " + file + " --gpu a100-sxm --db x.db").status == 2);
+  const std::string none = (place.path() / "none.csv").string();
+  std::ofstream(none) << "gpu,dtype,m,n,k,latency_us\n";
+  CHECK(run_stepcast("calibrate --kernels " + none + " --gpu a100-sxm").err.find("no row of") != std::string::npos);
+  std::ofstream(none) << "gpu,dtype,m,n,k,latency_us\na100_sxm,bf16,512,512,512,0\n";
+  const Outcome zero = run_stepcast("calibrate --kernels " + none + " --gpu a100-sxm");
+  CHECK(zero.status == 2);
+  CHECK(zero.err.find("none.csv:2:") != std::string::npos);
+}
