@@ -46,13 +46,13 @@ std::string lines(const char* title, const ErrorsByPart& errors) {
   return text;
 }
 
-nlohmann::ordered_json json_of(const ErrorsByPart& errors) {
+}  // namespace
+
+nlohmann::ordered_json errors_json(const ErrorsByPart& errors) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   for (const auto& [part, e] : errors) json[name_of(part)] = {{"n", e.n}, {"median", e.median}, {"p95", e.p95}, {"signed_median", e.signed_median}};
   return json;
 }
-
-}  // namespace
 
 KernelCalibration calibrate_kernels(const HardwareShelf& shelf, const KernelRequest& request) {
   const calibration::FindGpu find = calibration::find_in(shelf.catalogue);
@@ -90,23 +90,37 @@ KernelCalibration calibrate_kernels(const HardwareShelf& shelf, const KernelRequ
   return result;
 }
 
-std::string calibration_text(const KernelCalibration& c) {
-  std::string text = fmt::format("{}: {} points, {} of them outliers without a say; from profile {}\n\n", c.gpu, c.points, c.outliers, c.prior);
-  text += fmt::format("  {:34} {:20} {:>6} {:>10} {:>10} {:>10}\n", "error of", "kernels", "n", "median", "p95", "signed");
-  text += lines("fitted points", c.fit.fitted) + lines("folds held out", c.held.folds) + lines("fit of smaller half on larger", c.held.larger_half);
-  if (c.other_half) text += lines("the other half of the shapes", *c.other_half);
-  text += fmt::format("\n  {:34} {:>12} {:>10}   told by the points\n", "figure (SI units)", "value", "+-");
-  for (const calibration::FittedFigure& f : c.fit.figures)
+std::string errors_text(const std::vector<std::pair<std::string, const ErrorsByPart*>>& rows) {
+  std::string text = fmt::format("  {:34} {:20} {:>6} {:>10} {:>10} {:>10}\n", "error of", "kernels", "n", "median", "p95", "signed");
+  for (const auto& [title, errors] : rows) text += lines(title.c_str(), *errors);
+  return text;
+}
+
+std::string figures_text(const calibration::KernelFit& fit) {
+  std::string text = fmt::format("\n  {:34} {:>12} {:>10}   told by the points\n", "figure (SI units)", "value", "+-");
+  for (const calibration::FittedFigure& f : fit.figures)
     text += fmt::format("  {:34} {:>12.4g} {:>10.2g}   {:.0f} %{}\n", f.key, f.value, f.plus_minus, 100 * f.informed, f.informed < 0.5 ? ", left as it was" : "");
   return text;
 }
 
+nlohmann::ordered_json figures_json(const calibration::KernelFit& fit) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const calibration::FittedFigure& f : fit.figures) json.push_back({{"key", f.key}, {"value", f.value}, {"plus_minus", f.plus_minus}, {"informed", f.informed}});
+  return json;
+}
+
+std::string calibration_text(const KernelCalibration& c) {
+  std::string text = fmt::format("{}: {} points, {} of them outliers without a say; from profile {}\n\n", c.gpu, c.points, c.outliers, c.prior);
+  std::vector<std::pair<std::string, const ErrorsByPart*>> rows{{"fitted points", &c.fit.fitted}, {"folds held out", &c.held.folds}, {"fit of smaller half on larger", &c.held.larger_half}};
+  if (c.other_half) rows.emplace_back("the other half of the shapes", &*c.other_half);
+  return text + errors_text(rows) + figures_text(c.fit);
+}
+
 std::string calibration_json(const KernelCalibration& c) {
   nlohmann::ordered_json json{{"kind", "calibrate"}, {"gpu", c.gpu}, {"prior", c.prior}, {"points", c.points}, {"outliers", c.outliers}};
-  json["errors"] = {{"fitted", json_of(c.fit.fitted)}, {"folds", json_of(c.held.folds)}, {"larger_half", json_of(c.held.larger_half)}};
-  if (c.other_half) json["errors"]["other_half"] = json_of(*c.other_half);
-  json["figures"] = nlohmann::ordered_json::array();
-  for (const calibration::FittedFigure& f : c.fit.figures) json["figures"].push_back({{"key", f.key}, {"value", f.value}, {"plus_minus", f.plus_minus}, {"informed", f.informed}});
+  json["errors"] = {{"fitted", errors_json(c.fit.fitted)}, {"folds", errors_json(c.held.folds)}, {"larger_half", errors_json(c.held.larger_half)}};
+  if (c.other_half) json["errors"]["other_half"] = errors_json(*c.other_half);
+  json["figures"] = figures_json(c.fit);
   return json_text(json);
 }
 

@@ -4,7 +4,10 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "app/hardware_shelf.hpp"
 #include "calibration/kernel_fit.hpp"
@@ -32,6 +35,12 @@ struct KernelRequest {
 
 // Throws UserError: unknown GPU, no row of it.
 KernelCalibration calibrate_kernels(const HardwareShelf& shelf, const KernelRequest& request);
+
+// Parts of what calibrations print.
+std::string errors_text(const std::vector<std::pair<std::string, const calibration::ErrorsByPart*>>& rows);
+std::string figures_text(const calibration::KernelFit& fit);
+nlohmann::ordered_json errors_json(const calibration::ErrorsByPart& errors);
+nlohmann::ordered_json figures_json(const calibration::KernelFit& fit);
 
 std::string calibration_text(const KernelCalibration& calibration);
 std::string calibration_json(const KernelCalibration& calibration);

@@ -94,7 +94,8 @@ gpu::GpuParameters make_parameters(const topology::Gpu& gpu, const Profile& prof
                  .backward_mma_efficiency = a.backward_mma_efficiency.value,
                  .scores_per_clock = a.scores_per_clock.value,
                  .softmax_overlap = a.softmax_overlap.value,
-                 .block_overhead = a.block_overhead.value};
+                 .block_overhead = a.block_overhead.value,
+                 .tail_share = a.tail_share ? a.tail_share->value : 0.0};
   p.kernel_latency = profile.overhead.kernel_latency.value;
   p.kernel_gap = profile.overhead.kernel_gap.value;
   p.host_launch = profile.overhead.host_launch.value;

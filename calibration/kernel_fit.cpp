@@ -40,7 +40,9 @@ const std::vector<std::vector<Candidate>>& stages() {
       {{"attention.mma_efficiency", kAttention, 0.3},
        {"attention.scores_per_clock", kAttention, 0.7},
        {"attention.softmax_overlap", kAttention, 0.5, FitScale::kLinear},
-       {"attention.block_overhead", kAttention, 1.0}},
+       {"attention.block_overhead", kAttention, 1.0},
+       {"attention.tail_share", kAttention, 0.5, FitScale::kLinear},
+       {"attention.engine_overhead", kAttention, 1.0}},
       {{"attention.backward_mma_efficiency", kAttentionBackward, 0.3}}};
   return kStages;
 }
@@ -88,6 +90,14 @@ double rounded(double value) {
   if (value == 0.0) return 0.0;
   const double scale = std::pow(10.0, 3.0 - std::floor(std::log10(std::abs(value))));
   return std::round(value * scale) / scale;
+}
+
+// Figures that a profile may lack and that attention tells.
+Profile with_attention_priors(Profile profile) {
+  const auto assumed = [](auto value) { return Figure<decltype(value)>{value, topology::Basis::kAssumed, "where a fit begins: longest items first, two kernels beside attention"}; };
+  if (!profile.attention.tail_share) profile.attention.tail_share = assumed(0.1);
+  if (!profile.attention.engine_overhead) profile.attention.engine_overhead = assumed(Duration::microseconds(6));
+  return profile;
 }
 
 void fit_stage(const std::vector<Candidate>& stage, std::span<const KernelPoint> points, const topology::Gpu& gpu, const FitNotes& notes, KernelFit& into) {
@@ -183,6 +193,7 @@ std::vector<KernelPoint> points_of(const KernelRows& table, const KernelForecast
   for (const KernelRow& row : table.rows) {
     const auto dtype = kernel_dtype(row.dtype);
     if (!dtype || !supported.supports(*dtype)) continue;
+    if (row.triton) continue;
     const bool fp8 = *dtype == plan::Dtype::kFp8;
     if (fp8 && (table.kind == KernelKind::kAttention || row.dtype != "fp8")) continue;  // kernels of other libraries
     KernelPoint p{.name = std::string{name_of(table.kind)} + ' ' + row.dtype, .part = {}, .work = flops_of(table.kind, row), .measured_s = row.seconds, .spread = 1, .forecast_s = {}};
@@ -202,10 +213,35 @@ std::vector<KernelPoint> points_of(const KernelRows& table, const KernelForecast
 
 KernelFit fit_kernels(std::span<const KernelPoint> points, const topology::Gpu& gpu, const Profile& prior, const FitNotes& notes) {
   SIM_CHECK(!points.empty());
-  KernelFit fit{.profile = prior, .figures = {}, .weights = std::vector<double>(points.size(), 1.0), .fitted = {}};
+  const bool attends = std::any_of(points.begin(), points.end(), [](const KernelPoint& p) { return p.part == KernelPart::kAttention; });
+  KernelFit fit{.profile = attends ? with_attention_priors(prior) : prior, .figures = {}, .weights = std::vector<double>(points.size(), 1.0), .fitted = {}};
   for (const std::vector<Candidate>& stage : stages()) fit_stage(stage, points, gpu, notes, fit);
+  // What only the fit assumed and no point told is not the profile's.
+  AttentionProfile& a = fit.profile.attention;
+  if (!prior.attention.tail_share && a.tail_share && a.tail_share->basis == topology::Basis::kAssumed) a.tail_share.reset();
+  if (!prior.attention.engine_overhead && a.engine_overhead && a.engine_overhead->basis == topology::Basis::kAssumed) a.engine_overhead.reset();
   fit.fitted = errors_of(points, gpu, fit.profile);
+  fit.profile.fitted_on = ranges_of(points);
   return fit;
+}
+
+std::vector<FittedRange> ranges_of(std::span<const KernelPoint> points) {
+  std::map<KernelPart, std::vector<double>> work;
+  for (const KernelPoint& p : points) work[p.part].push_back(p.work);
+  std::vector<FittedRange> ranges;
+  for (const auto& [part, list] : work) {
+    const auto [least, most] = std::minmax_element(list.begin(), list.end());
+    FittedRange range{.kernels = name_of(part), .points = static_cast<std::int64_t>(list.size()), .least_work = {}, .most_work = {}, .least_bytes = {}, .most_bytes = {}};
+    if (part == KernelPart::kStreams || part == KernelPart::kReductions) {
+      range.least_bytes = Bytes{std::llround(*least)};
+      range.most_bytes = Bytes{std::llround(*most)};
+    } else {
+      range.least_work = Flops::from_si(rounded(*least));
+      range.most_work = Flops::from_si(rounded(*most));
+    }
+    ranges.push_back(range);
+  }
+  return ranges;
 }
 
 ErrorsByPart errors_of(std::span<const KernelPoint> points, const topology::Gpu& gpu, const Profile& profile) {

@@ -63,6 +63,9 @@ struct KernelFit {
 // Requires: at least one point.
 KernelFit fit_kernels(std::span<const KernelPoint> points, const topology::Gpu& gpu, const Profile& prior, const FitNotes& notes);
 
+// The least and the most work of each kind of kernel.
+std::vector<FittedRange> ranges_of(std::span<const KernelPoint> points);
+
 ErrorsByPart errors_of(std::span<const KernelPoint> points, const topology::Gpu& gpu, const Profile& profile);
 
 // (2); `widened`: the deviations of `fit` by (3), written into its profile. None where there are too few points to hold any out.

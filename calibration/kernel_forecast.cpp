@@ -28,7 +28,9 @@ Bytes bytes(std::int64_t elements, std::int64_t element) { return Bytes{elements
 KernelForecast::KernelForecast(const topology::Gpu& gpu, const Profile& profile)
     : short_run_{make_parameters(gpu, profile, ClockRegime::kShortRun, Fp8Kernels::kServing)},
       sustained_{make_parameters(gpu, profile, ClockRegime::kSustained, Fp8Kernels::kServing)},
-      power_response_s_{profile.clock.power_response.value.seconds()} {}
+      power_response_s_{profile.clock.power_response.value.seconds()} {
+  if (profile.attention.engine_overhead) engine_overhead_s_ = profile.attention.engine_overhead->value.seconds();
+}
 
 template <class Seconds>
 double KernelForecast::measured(Seconds seconds) const {
@@ -63,7 +65,10 @@ double KernelForecast::attention_seconds(const AttentionCase& c, plan::Dtype dty
   plan::Kernel cache{.op = plan::OpClass::kElementwise, .dtype = dtype};
   cache.read = bytes(keys, 2);
   cache.written = bytes(keys, element);
-  return measured([&](const gpu::GpuModel& model) { return time_of(model, attend) + 2 * time_of(model, cache); });
+  return measured([&](const gpu::GpuModel& model) {
+    const double around = engine_overhead_s_ ? 2 * gpu::memory_bound_seconds(model.parameters(), cache) + *engine_overhead_s_ : 2 * time_of(model, cache);
+    return time_of(model, attend) + around;
+  });
 }
 
 std::vector<std::int64_t> expert_loads(const MoeCase& c) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "calibration/profile.hpp"
@@ -46,7 +47,10 @@ class KernelForecast {
   // fp8: with the quantisation of the activations.
   [[nodiscard]] double gemm_seconds(std::int64_t m, std::int64_t n, std::int64_t k, plan::Dtype dtype) const;
 
-  // Causal forward of an inference engine: writes keys and values into the cache, then attends.
+  // A kernel that a benchmark times alone, start to end on the device, at the sustained clock.
+  [[nodiscard]] double alone_seconds(const plan::Kernel& kernel) const { return sustained_.time(kernel).seconds(); }
+
+  // Causal forward of an inference engine: writes keys and values into the cache, then attends; its call has an overhead of its own.
   [[nodiscard]] double attention_seconds(const AttentionCase& c, plan::Dtype dtype) const;
 
   [[nodiscard]] double moe_seconds(const MoeCase& c, plan::Dtype dtype) const;
@@ -58,6 +62,7 @@ class KernelForecast {
   gpu::GpuModel short_run_;
   gpu::GpuModel sustained_;
   double power_response_s_;
+  std::optional<double> engine_overhead_s_;  // of attention calls
 };
 
 // Tokens of each expert on the most loaded rank, most loaded expert first. Balanced: equal shares.

@@ -23,6 +23,7 @@ struct KernelRow {
   double power_law = 0;  // moe: exponent of the expert load, 0: balanced
   bool gated = true;     // moe: three matrices
   double seconds = 0;    // measured
+  bool triton = false;   // attention: a compiled stand-in where the vendor's kernels lack a head dimension
 };
 
 struct KernelRows {

@@ -87,6 +87,8 @@ struct AttentionProfile {
   Figure<double> scores_per_clock;
   Figure<double> softmax_overlap;
   Figure<Duration> block_overhead;
+  std::optional<Figure<double>> tail_share;
+  std::optional<Figure<Duration>> engine_overhead;
   template <class V>
   void visit(V& v) {
     v.key("query_block", query_block, "Queries of one work item.", scenario::required().at_least(1));
@@ -96,6 +98,8 @@ struct AttentionProfile {
     v.key("scores_per_clock", scores_per_clock, "Softmax scores that one SM finishes per clock.", scenario::required().above(0));
     v.key("softmax_overlap", softmax_overlap, "Share of the shorter of softmax and products that is hidden.", scenario::required().between(0, 1));
     v.key("block_overhead", block_overhead, "Start and end of one work item.", scenario::required());
+    v.key("tail_share", tail_share, "Share of the longest work item for which SMs idle at the end: 0 where longest items go first, 1 where items go in the grid's order. Default: 0.", scenario::between(0, 1));
+    v.key("engine_overhead", engine_overhead, "What a serving engine's call does around attention (cache, metadata), whose tables time it; training does not. Default: two kernels.");
   }
 };
 
@@ -133,6 +137,53 @@ struct ClockProfile {
   }
 };
 
+// A time that grows with the bytes: latency + bytes / bandwidth. Copies, storage, Adam on the host, collectives as a whole.
+struct MeasuredCost {
+  std::string what;
+  Figure<Duration> latency;
+  Figure<Bandwidth> bandwidth;
+  Bytes least;
+  Bytes most;
+  template <class V>
+  void visit(V& v) {
+    v.key("what", what, "What is timed, and among how many workers.", scenario::required().not_empty());
+    v.key("latency", latency, "Time of the least.", scenario::required());
+    v.key("bandwidth", bandwidth, "Bytes over further time.", scenario::required().above(0));
+    v.key("least", least, "The smallest that was measured.", scenario::required());
+    v.key("most", most, "The largest.", scenario::required());
+  }
+};
+
+// How much longer something takes beside something else.
+struct Interference {
+  std::string what;
+  Figure<double> slowdown;
+  template <class V>
+  void visit(V& v) {
+    v.key("what", what, "What is slowed by what.", scenario::required().not_empty());
+    v.key("slowdown", slowdown, "Time beside it over time alone.", scenario::required().above(0));
+  }
+};
+
+// Where measured kernels lie: beyond it, forecasts rest on the model's form alone.
+struct FittedRange {
+  std::string kernels;
+  std::int64_t points = 0;
+  std::optional<Flops> least_work;
+  std::optional<Flops> most_work;
+  std::optional<Bytes> least_bytes;
+  std::optional<Bytes> most_bytes;
+  template <class V>
+  void visit(V& v) {
+    v.key("kernels", kernels, "Products, attention, streams ...", scenario::required().not_empty());
+    v.key("points", points, "How many were fitted.", scenario::required().at_least(1));
+    v.key("least_work", least_work, "Operations of the smallest product or attention.");
+    v.key("most_work", most_work, "Operations of the largest.");
+    v.key("least_bytes", least_bytes, "Bytes of the smallest stream or reduction.");
+    v.key("most_bytes", most_bytes, "Bytes of the largest.");
+  }
+};
+
 struct Profile {
   std::int64_t schema = 1;
   std::string name;
@@ -146,6 +197,9 @@ struct Profile {
   ClockProfile clock;
   std::optional<LocalCollectives> collectives;
   std::optional<NetworkCollectives> network_collectives;
+  std::vector<MeasuredCost> costs;
+  std::vector<Interference> interference;
+  std::vector<FittedRange> fitted_on;
   template <class V>
   void visit(V& v) {
     v.key("schema", schema, "Format version.", scenario::only_version(1));
@@ -160,6 +214,9 @@ struct Profile {
     v.key("clock", clock, "What the power limit leaves of the clock.", scenario::required());
     v.key("collectives", collectives, "Collectives inside a host. Default: NCCL's own constants.");
     v.key("network_collectives", network_collectives, "Collectives between hosts over the NICs that it names. Default: the profile of the NIC.");
+    v.key("costs", costs, "What `stepcast calibrate --db` measured of copies, storage, Adam on the host and collectives as a whole; forecasts do not use it yet.");
+    v.key("interference", interference, "How workers at once slow each other; forecasts do not use it yet.");
+    v.key("fitted_on", fitted_on, "The range of kernels that the figures were fitted on. Default: not stated.");
   }
 };
 

@@ -68,9 +68,8 @@ class Search {
   using Vector = Eigen::VectorXd;
 
   [[nodiscard]] const FreeFigure& at(Eigen::Index j) const { return figures_[static_cast<std::size_t>(j)]; }
-  static double unit_of(const FreeFigure& f) { return f.prior > 0.0 ? f.prior : (std::isfinite(f.high) ? f.high : 1.0); }
-  static double to_x(const FreeFigure& f, double value) { return f.scale == FitScale::kLogarithm ? std::log(value) : value / unit_of(f); }
-  static double to_value(const FreeFigure& f, double x) { return f.scale == FitScale::kLogarithm ? std::exp(x) : x * unit_of(f); }
+  static double to_x(const FreeFigure& f, double value) { return f.scale == FitScale::kLogarithm ? std::log(value) : value; }
+  static double to_value(const FreeFigure& f, double x) { return f.scale == FitScale::kLogarithm ? std::exp(x) : x; }
 
   Vector residuals(const Vector& x) const {
     std::vector<double> values(figures_.size());
@@ -189,7 +188,7 @@ class Search {
       const FreeFigure& f = at(j);
       const double value = std::clamp(to_value(f, x_[j]), f.low, f.high);
       const double sigma = std::sqrt(std::max(0.0, covariance(j, j)));
-      const double slope = f.scale == FitScale::kLogarithm ? value : unit_of(f);
+      const double slope = f.scale == FitScale::kLogarithm ? value : 1.0;
       fit.figures.push_back({.key = f.key, .value = value, .plus_minus = sigma * slope,
                              .informed = 1.0 - std::min(1.0, sigma * sigma / (f.prior_deviation * f.prior_deviation))});
     }

@@ -1,6 +1,6 @@
 // calibration/robust_fit.hpp — a few positive figures out of many measured times, some of them wrong.
 // Model    r_i = ln(forecast_i(theta) / measured_i);  least sum_i rho(r_i / (s v_i)) + sum_j ((x_j - x0_j) / d_j)^2 / 2   (1)
-//          x = ln theta, or theta / theta0 where theta may be zero; Huber's rho (1.345) until it settles, then Tukey's
+//          x = ln theta, or theta itself where it is a share that may be zero; Huber's rho (1.345) until it settles, then Tukey's
 //          biweight (4.685), which gives points beyond 4.685 s no say                                                 (2)
 //          s = 1.4826 median |r_i / v_i|                                                                              (3)
 //          C = (q J^T J / s^2 + D^-2)^-1,  q = (mean psi')^2 / mean psi^2 (1 - p / n),  J = dr/dx                      (4)

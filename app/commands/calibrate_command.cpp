@@ -9,6 +9,7 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
 #include "app/kernel_calibration.hpp"
+#include "app/point_calibration.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
 #include "sim/scenario/read.hpp"
@@ -26,10 +27,11 @@ OptionList calibrate_options() {
       ("folder", po::value<std::string>()->value_name("FOLDER"), "where nccl_logs/ and nccl_table.csv lie")
       ("family", po::value<std::string>()->value_name("NAME"), "fit this family; default: none, print errors with the profiles as they are")
       ("per-size", "a line for each size of each log")
-      ("db", po::value<std::string>()->value_name("FILE"), "database that `stepcast import nccl-tests --db` filled")
+      ("db", po::value<std::string>()->value_name("FILE"), "database that `stepcast measure` filled; with --cluster, its logs of nccl-tests")
       ("cluster", po::value<std::string>()->value_name("FILE"), "with --db: the cluster that its logs were measured on")
       ("kernels", po::value<std::vector<std::string>>()->value_name("FILE"), "table of single kernels (repeatable): fit the GPU's figures")
-      ("gpu", po::value<std::string>()->value_name("NAME"), "with --kernels: the GPU whose rows are fitted")
+      ("gpu", po::value<std::string>()->value_name("NAME"), "the GPU whose rows or points are fitted (points of CPUs: cpu-host)")
+      ("machine", po::value<std::string>()->value_name("NAME"), "with --db: whose points, where it has several machines'")
       ("half", po::value<std::int64_t>()->value_name("0|1"), "with --kernels: fit half of the shapes, by a hash, and print the error on the other")
       ("folds", po::value<std::int64_t>()->value_name("N"), "parts held out in turn (default 5; 0: none)")
       ("date", po::value<std::string>()->value_name("DAY"), "day of the measurements, for the fitted figures")
@@ -154,15 +156,24 @@ Status calibrate_tables(const Invocation& invocation, const HardwareShelf& shelf
   return Status::kDone;
 }
 
+Status calibrate_measured(const Invocation& invocation, const HardwareShelf& shelf) {
+  const PointCalibration done = calibrate_points(shelf, stored_points(*invocation.text("db")), {.gpu = invocation.text("gpu"), .machine = invocation.text("machine"), .folds = folds_of(invocation)});
+  if (const auto output = invocation.text("output")) write_profile(*output, done.fit.profile);
+  write_json(invocation, point_calibration_json(done));
+  print_text(invocation, point_calibration_text(done));
+  return Status::kDone;
+}
+
 Status calibrate(const Invocation& invocation, Session& session) {
   if (invocation.has("kernels")) {
     if (invocation.has("nccl-logs") || invocation.has("db")) throw UserError(Diagnostic{.path = "stepcast calibrate", .problem = "two sources of measurements", .expected = "--kernels, --nccl-logs or --db"});
     return calibrate_tables(invocation, load_shelf(session.data));
   }
+  if (invocation.has("db") && !invocation.has("cluster") && !invocation.has("nccl-logs")) return calibrate_measured(invocation, load_shelf(session.data));
   const bool logs = invocation.text("nccl-logs").has_value();
   if (logs == invocation.text("db").has_value()) {
     throw UserError(Diagnostic{.path = "stepcast calibrate", .problem = logs ? "two sources of measurements" : "no measurements",
-                               .expected = "--kernels FILE --gpu NAME, --nccl-logs FILE --folder FOLDER, or --db FILE --cluster FILE"});
+                               .expected = "--kernels FILE --gpu NAME, --nccl-logs FILE --folder FOLDER, or --db FILE (points of stepcast measure), or --db FILE --cluster FILE (logs)"});
   }
   const HardwareShelf shelf = load_shelf(session.data);
   print_text(invocation, logs ? calibrate_logs(invocation, shelf) : calibrate_database(invocation, shelf));
@@ -177,8 +188,9 @@ Command calibrate_command() {
           .operands = {},
           .details = "--kernels: the figures of a GPU (efficiencies, rates inside the chip, overheads) out of tables of single products and attention; prints each "
                      "figure with its deviation and how far forecasts are on shapes that the fit did not see. "
+                     "--db: the same out of points of `stepcast measure`, of one machine, and costs of copies, storage and collectives. "
                      "The cost model of collectives, out of logs of nccl-tests. --nccl-logs: a table that says which log was measured on which cluster and "
-                     "which are held out; prints the median error of each log and, with --family, the section of the profile that fits it. --db: "
+                     "which are held out; prints the median error of each log and, with --family, the section of the profile that fits it. --db with --cluster: "
                      "logs that were imported, all of one cluster; every other size is fitted, the error is on the rest. -o writes a profile.",
           .options = calibrate_options(),
           .run = calibrate};

@@ -46,7 +46,10 @@ double attention_seconds(const GpuParameters& gpu, const plan::AttentionShape& s
                               static_cast<double>(count.items) * a.block_overhead.seconds());
   const double longest = static_cast<double>(count.longest) * step + a.block_overhead.seconds();
   const double moving = bytes / (gpu.memory.streaming_efficiency * gpu.hardware.memory_bandwidth.si());
-  return std::max({all / static_cast<double>(gpu.hardware.free_sms()), longest, moving});
+  const auto free = static_cast<double>(gpu.hardware.free_sms());
+  const double items = heads * static_cast<double>(count.items);
+  const double tail = items > free ? a.tail_share * (1.0 - free / items) * longest : 0.0;
+  return std::max({all / free + tail, longest, moving});
 }
 
 }  // namespace stepcast::gpu

@@ -65,6 +65,7 @@ struct AttentionParameters {
   double scores_per_clock = 0;         // softmax scores that one SM finishes per clock
   double softmax_overlap = 0;          // [1] share of the shorter of softmax and MMA that is hidden
   Duration block_overhead;             // per query block: load of Q, epilogue
+  double tail_share = 0;               // [1] of the longest item that SMs idle at the end; 0: longest items go first
 };
 
 struct GpuParameters {

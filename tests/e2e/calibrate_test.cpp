@@ -51,6 +51,21 @@ TEST_CASE("calibrate: a table of products gives a profile, its deviations and er
   CHECK(again.out == done.out);
 }
 
+TEST_CASE("calibrate: a database without points, and one that is none, are one error") {
+  const TemporaryDirectory place;
+  const std::string none = (place.path() / "none.db").string();
+  CHECK(run_stepcast("calibrate --db " + none).status == 2);
+  std::ofstream(none) << "not a database, but long enough to be looked at as one";
+  CHECK(run_stepcast("calibrate --db " + none).status == 2);
+  const std::string log = (place.path() / "a.log").string();
+  std::ofstream(log) << "# nThread 1 nGpus 2 minBytes 1024 maxBytes 2048 step: 2(factor)\n        1024           256   float     sum    20.1    0.05    0.05  1e-07    20.0    0.05    0.05  1e-07\n";
+  const std::string logs = (place.path() / "logs.db").string();
+  CHECK(run_stepcast("import nccl-tests " + log + " --db " + logs).status == 0);
+  const Outcome other = run_stepcast("calibrate --db " + logs);
+  CHECK(other.status == 2);
+  CHECK(other.err.find("no points of stepcast measure") != std::string::npos);
+}
+
 TEST_CASE("calibrate: bad input of --kernels is one error") {
   const TemporaryDirectory place;
   const std::string file = (place.path() / "k.csv").string();

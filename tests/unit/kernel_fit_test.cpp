@@ -51,6 +51,8 @@ Profile truth() {
   set_parameter(p, "attention.scores_per_clock", 1.5);  // softmax is the longer part at 64 a head, products at 128: both show
   set_parameter(p, "attention.softmax_overlap", 0.8);
   set_parameter(p, "attention.block_overhead", 2e-6);
+  p.attention.tail_share = Figure<double>{0.4, topology::Basis::kAssumed, "test"};
+  p.attention.engine_overhead = Figure<Duration>{Duration::microseconds(9), topology::Basis::kAssumed, "test"};
   return p;
 }
 
@@ -101,6 +103,7 @@ std::map<std::string, std::pair<int, int>> recovery(unsigned seeds, const std::v
     std::vector<KernelPoint> points = exact;
     disturb(points, seed);
     for (const FittedFigure& f : fit_kernels(points, round_gpu_entry(), start(), {}).figures) {
+      REQUIRE(parameter_value(wanted, f.key).has_value());
       auto& [within, all] = found[f.key];
       ++all;
       within += std::abs(f.value - *parameter_value(wanted, f.key)) <= 2.0 * f.plus_minus ? 1 : 0;
