@@ -9,6 +9,7 @@
 #include "app/command_line.hpp"
 #include "app/forecast_store.hpp"
 #include "app/terminal.hpp"
+#include "calibration/json_stream.hpp"
 #include "sim/base/text.hpp"
 
 namespace stepcast::app {
@@ -20,6 +21,9 @@ using Json = nlohmann::ordered_json;
 std::string line(const char* name, const std::string& value) { return fmt::format("  {:<13} {}\n", name, value); }
 
 Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+
+// Names of files may be any bytes; JSON is UTF-8.
+std::string printable_name(const std::string& file) { return cal::printable(std::filesystem::path{file}.filename().string()); }
 
 double seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
@@ -99,7 +103,7 @@ double mean_of(const trace::Counter& counter) {
 std::string run_name_of(const std::string& file) {
   std::filesystem::path name = std::filesystem::path{file}.filename();
   if (name.extension() == ".gz") name = name.stem();
-  return name.has_stem() ? name.stem().string() : name.string();
+  return cal::printable(name.has_stem() ? name.stem().string() : name.string());
 }
 
 std::string trace_text(const cal::GpuTrace& trace) {
@@ -145,7 +149,7 @@ std::string trace_text(const cal::GpuTrace& trace) {
 }
 
 Json trace_json(const cal::GpuTrace& trace, const std::string& kind, const std::string& file) {
-  Json json{{"kind", kind}, {"file", std::filesystem::path{file}.filename().string()}, {"fingerprint", trace.fingerprint}, {"tool", trace.tool}};
+  Json json{{"kind", kind}, {"file", printable_name(file)}, {"fingerprint", trace.fingerprint}, {"tool", trace.tool}};
   json["facts"] = Json::object();
   for (const auto& [key, value] : trace.facts) json["facts"][key] = value;
   json["gpus"] = trace.gpus;
@@ -217,7 +221,7 @@ std::string smi_text(const cal::SmiLog& log) {
 }
 
 Json smi_json(const cal::SmiLog& log, const std::string& file, const std::string& fingerprint) {
-  Json json{{"kind", "nvidia-smi"}, {"file", std::filesystem::path{file}.filename().string()}, {"fingerprint", fingerprint}, {"form", log.form}};
+  Json json{{"kind", "nvidia-smi"}, {"file", printable_name(file)}, {"fingerprint", fingerprint}, {"form", log.form}};
   json["started"] = log.started.empty() ? Json(nullptr) : Json(log.started);
   json["time_s"] = log.seconds;
   json["rows"] = log.rows;

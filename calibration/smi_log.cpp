@@ -163,7 +163,9 @@ class Reader {
   Reader(std::string_view text, std::string file, const SmiOptions& options) : text_{text}, file_{std::move(file)}, options_{options} {}
 
   SmiLog read() {
+    if (text_.starts_with("\xef\xbb\xbf")) text_.remove_prefix(3);  // UTF-8's byte order mark
     if (trim(text_).empty()) refuse("is empty");
+    if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff")) refuse("is UTF-16, as PowerShell writes it", "iconv -f UTF-16 -t UTF-8");
     if (text_.find('\0') != std::string_view::npos) refuse("is no text");
     if (text_.find("DCGM_FI_") != std::string_view::npos || text_.find("dcgm_") != std::string_view::npos) refuse("names fields of DCGM: a list of counters, or a scrape of its exporter", "nvidia-smi dmon writes what can be read here");
     if (!options_.columns.empty()) {
@@ -178,7 +180,7 @@ class Reader {
     while (begin < text_.size()) {
       const std::size_t end = std::min(text_.find('\n', begin), text_.size());
       ++line_;
-      take(trim(text_.substr(begin, end - begin)));
+      take(trim(printable(text_.substr(begin, end - begin))));
       begin = end + 1;
     }
     if (samples_.empty()) refuse_without_rows();

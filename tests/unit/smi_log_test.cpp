@@ -114,10 +114,18 @@ TEST_CASE("nvidia-smi: what is none of its output is one clear error") {
   CHECK(error_of("# gpu pid type sm mem enc dec command\n# Idx # C/G % % % % name\n 0 1 C 1 1 1 1 python\n").find("pmon") != std::string::npos);
   CHECK(error_of("start_time,window_name,elapsed_time\n1,a,2\n").find("has no column of nvidia-smi among start_time") != std::string::npos);
   CHECK(error_of(std::string{"ab\0cd", 5}).find("is no text") != std::string::npos);
+  CHECK(error_of(std::string{"\xff\xfei\0n\0", 6}).find("UTF-16") != std::string::npos);
   CHECK(error_of("index, power.draw [W]\n").find("no rows") != std::string::npos);
   CHECK(error_of("index, power.draw [W]\n0, [N/A]\n").find("no row that can be read") != std::string::npos);
   CHECK(error_of("# Notes\n").find("is not of nvidia-smi dmon") != std::string::npos);
   CHECK(error_of("timestamp, power.draw [W]\n2026/13/01 10:00:00.000, 5\n").find("no row that can be read") != std::string::npos);
+}
+
+TEST_CASE("nvidia-smi: bytes that are no UTF-8 become question marks, in names of columns and GPUs too") {
+  const SmiLog log = read_smi_log("index, name, power.draw [W]\n0, NVIDIA \xbc, 5\n", "x.csv");
+  CHECK(log.gpus.at(0).facts.at("name") == "NVIDIA ?");
+  const SmiLog dmon = read_smi_log("# gpu  pwr  \x93q\n# Idx    W    %\n 0  5  6\n", "x.txt");
+  CHECK(dmon.gpus.at(0).counters.back().name == "?q");
 }
 
 // Hundred days are what the store holds.
