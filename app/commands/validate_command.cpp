@@ -1,10 +1,11 @@
-// `stepcast validate`: forecasts against what others measured.
+// `stepcast validate`: forecasts against what was measured: a scenario's own run, or tables of what others published.
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
+#include "app/commands/validate_scenario.hpp"
 #include "app/hardware_shelf.hpp"
 #include "app/truth_table.hpp"
 #include "calibration/kernel_tables.hpp"
@@ -22,6 +23,7 @@ OptionList validate_options() {
        "table of single kernels (GEMM, attention or mixture of experts): error by GPU and number format")
       ("table", po::value<std::string>()->value_name("FILE"),
        "table of training runs, one scenario a row: measured, forecast and error of each, and the summary");
+  add_scenario_validation_options(options);
   add_output_options(options);
   return options;
 }
@@ -48,10 +50,16 @@ Status validate_table(const Invocation& invocation, const std::string& file, con
 Status validate(const Invocation& invocation, Session& session) {
   const auto kernels = invocation.text("kernels");
   const auto table = invocation.text("table");
-  if (kernels.has_value() == table.has_value()) {
+  const bool scenario = !invocation.operands.empty();
+  const int subjects = (kernels ? 1 : 0) + (table ? 1 : 0) + (scenario ? 1 : 0);
+  if (subjects != 1) {
     throw UserError(Diagnostic{.path = "stepcast validate",
-                               .problem = kernels ? "one table at a time" : "nothing to validate",
-                               .expected = "--kernels FILE or --table FILE"});
+                               .problem = subjects > 1 ? "one scenario or table at a time" : "nothing to validate",
+                               .expected = "SCENARIO.yaml --db FILE, --kernels FILE or --table FILE"});
+  }
+  if (scenario) return validate_scenario(invocation, session);
+  for (const char* option : {"db", "run", "tolerance", "trace", "set", "profile", "seed", "no-fold"}) {
+    if (invocation.has(option)) throw UserError(Diagnostic{.path = std::string{"--"} + option, .problem = "is for a scenario, not for tables", .expected = "stepcast validate SCENARIO.yaml --db FILE"});
   }
   const HardwareShelf shelf = load_shelf(session.data);
   return kernels ? validate_kernels(invocation, *kernels, shelf) : validate_table(invocation, *table, shelf);
@@ -61,9 +69,12 @@ Status validate(const Invocation& invocation, Session& session) {
 
 Command validate_command() {
   return {.name = "validate",
-          .summary = "compare forecasts with published measurements",
-          .operands = {},
-          .details = "Prints measured, forecast and error, then the summary. Rows that cannot be forecast are counted "
+          .summary = "compare forecasts with measurements: a scenario with its own run, or published tables",
+          .operands = {.usage = "[SCENARIO.yaml]", .min = 0, .max = 1},
+          .details = "A scenario is forecast and set beside the latest measured run of it, or of the same plan, in the database: errors by class of "
+                     "work, stream and phase, the instructions that are furthest apart, and the step. Runs of `stepcast run` are compared "
+                     "instruction by instruction; an imported profile (--run) by class and order. Exits 1 when the step's error is over --tolerance. "
+                     "Of a table it prints measured, forecast and error, then the summary. Rows that cannot be forecast are counted "
                      "as refused, with the reason.",
           .options = validate_options(),
           .run = validate};
