@@ -1,7 +1,10 @@
 #include "app/nccl_store.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <sstream>
 
@@ -11,6 +14,9 @@
 #include "app/collective_text.hpp"
 #include "app/command_line.hpp"
 #include "app/forecast_store.hpp"
+#include "sim/base/diagnostic.hpp"
+#include "sim/base/text.hpp"
+#include "sim/plan/names.hpp"
 
 namespace stepcast::app {
 namespace {
@@ -46,6 +52,53 @@ std::optional<double> seconds_of(const nlohmann::json& row) {
     return std::nullopt;  // N/A
   }
 }
+
+// Collectives among the points of `stepcast measure`, by machine and number of workers.
+class PointLogs {
+ public:
+  // `key` is the point's (app/measured_point.hpp).
+  void add(const std::string& key, const nlohmann::json& json) {
+    const nlohmann::json work = json.value("work", nlohmann::json::array());
+    if (work.size() != 1 || !json.contains("seconds")) return;
+    const auto kind = point_kind(work[0].value("op", ""));
+    std::istringstream lines{key};
+    std::string machine;
+    std::int64_t workers = 0;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("machine ")) machine = line.substr(8);
+      if (line.starts_with("workers ")) workers = std::strtoll(line.c_str() + 8, nullptr, 10);
+    }
+    std::vector<double> seconds = json["seconds"];
+    if (!kind || workers < 2 || seconds.empty()) return;
+    std::nth_element(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2), seconds.end());
+    rows_[machine][workers].push_back({*kind, workers, 1, Bytes{work[0].at("bytes").get<std::int64_t>()}, seconds[seconds.size() / 2]});
+  }
+
+  [[nodiscard]] std::vector<StoredLog> of(const std::optional<std::string>& machine) const {
+    std::vector<std::string> names;
+    for (const auto& [name, unused] : rows_) names.push_back(name);
+    if (machine ? !rows_.contains(*machine) : names.size() > 1) {
+      throw UserError(Diagnostic{.path = "--machine", .problem = machine ? "no collectives were measured on '" + *machine + "'" : "points of several machines are in the database",
+                                 .expected = names.empty() ? "" : "one of " + join(names, ", "), .hint = "stepcast measure --workers 2 --machine NAME --db FILE"});
+    }
+    std::vector<StoredLog> logs;
+    for (const auto& [name, by_workers] : rows_) {
+      if (machine && name != *machine) continue;
+      for (const auto& [workers, rows] : by_workers) logs.push_back({fmt::format("{}, {} workers", name, workers), rows});
+    }
+    return logs;
+  }
+
+ private:
+  static std::optional<plan::CollectiveKind> point_kind(const std::string& op) {
+    using plan::CollectiveKind;
+    for (const CollectiveKind kind : {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter, CollectiveKind::kBroadcast, CollectiveKind::kAllToAll, CollectiveKind::kSendReceive}) {
+      if (op == plan::name_of(kind)) return kind;
+    }
+    return std::nullopt;
+  }
+  std::map<std::string, std::map<std::int64_t, std::vector<StoredRow>>> rows_;
+};
 
 }  // namespace
 
@@ -83,13 +136,16 @@ trace::Run stored_log(const calibration::NcclLog& log, const std::string& file, 
   return run;
 }
 
-std::vector<StoredLog> stored_logs(const std::string& database) {
+std::vector<StoredLog> stored_logs(const std::string& database, const std::optional<std::string>& machine) {
   const trace::Store store{database, trace::Store::Mode::kRead};
   std::vector<StoredLog> logs;
+  PointLogs points;
   for (const trace::RunSummary& summary : store.runs()) {
     if (summary.origin != "measured") continue;
-    const nlohmann::json json = nlohmann::json::parse(store.load(summary.id).results, nullptr, false);
-    if (!json.is_object() || json.value("kind", "") != kKind) continue;
+    const trace::Run stored = store.load(summary.id);
+    const nlohmann::json json = nlohmann::json::parse(stored.results, nullptr, false);
+    if (json.is_object() && json.value("kind", "") == "measure") points.add(stored.scenario, json);
+    if (machine || !json.is_object() || json.value("kind", "") != kKind) continue;
     StoredLog log{.name = summary.name, .rows = {}};
     for (const nlohmann::json& row : json.at("rows")) {
       const nlohmann::json& run = json.at("runs").at(row.at("run").get<std::size_t>());
@@ -102,6 +158,7 @@ std::vector<StoredLog> stored_logs(const std::string& database) {
     }
     if (!log.rows.empty()) logs.push_back(std::move(log));
   }
+  for (StoredLog& log : points.of(machine)) logs.push_back(std::move(log));
   return logs;
 }
 

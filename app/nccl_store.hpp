@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,9 @@ struct StoredLog {
   std::vector<StoredRow> rows;
 };
 
-// Logs of a database, oldest first. Rows whose collective or number of ranks the log does not tell are left out. Throws as
-// trace::Store does.
-std::vector<StoredLog> stored_logs(const std::string& database);
+// Logs of a database, oldest first. Rows whose collective or number of ranks the log does not tell are left out. Collectives that
+// `stepcast measure` timed are a log for each machine and number of workers. `machine`: of these alone, and of imported logs none. Throws as
+// trace::Store does, and UserError where points of several machines are there and none is named.
+std::vector<StoredLog> stored_logs(const std::string& database, const std::optional<std::string>& machine = std::nullopt);
 
 }  // namespace stepcast::app

@@ -41,11 +41,25 @@ namespace() {
   ip -n "$1" link set lo up
 }
 
+# Bytes that a link may send at once after it was idle: a millisecond's worth, so that a message does not pass a slow link as if it were fast, and
+# at least 32 KiB, which the queue needs for a segment that the kernel has not cut yet.
+burst_of() {
+  local number=${1%%[a-z]*} bytes=0
+  [[ $number =~ ^[1-9][0-9]*$ ]] || die "not a rate: $1 (such as 200mbit or 1gbit)"
+  case ${1##*[0-9]} in
+    kbit) bytes=$((number * 1000 / 8 / 1000)) ;;
+    mbit) bytes=$((number * 1000000 / 8 / 1000)) ;;
+    gbit) bytes=$((number * 1000000000 / 8 / 1000)) ;;
+    *) die "not a rate: $1 (such as 200mbit or 1gbit)" ;;
+  esac
+  echo $((bytes > 32768 ? bytes : 32768))
+}
+
 # end NAMESPACE INTERFACE ADDRESS RATE
 end() {
   ip -n "$1" addr add "$3" dev "$2"
   ip -n "$1" link set "$2" up
-  tc -n "$1" qdisc add dev "$2" root tbf rate "$4" burst 256kb limit 2mb
+  tc -n "$1" qdisc add dev "$2" root tbf rate "$4" burst "$(burst_of "$4")b" limit 2mb
 }
 
 # link NAMESPACE INTERFACE ADDRESS NAMESPACE INTERFACE ADDRESS RATE: a pair of interfaces, shaped both ways.
@@ -150,7 +164,7 @@ run() {
   exec timeout --kill-after=5 "$limit" ip netns exec "$(host 0)" unshare --uts sh -c "hostname $(host 0); exec \"\$@\"" netcluster \
     mpirun --host "${list:1}" --map-by node --bind-to none --oversubscribe --mca plm rsh --mca plm_rsh_agent "$(readlink -f "$0") agent" \
     --mca plm_rsh_no_tree_spawn 1 --mca orte_keep_fqdn_hostnames 1 \
-    --mca oob_tcp_if_include 10.77.0.0/16 --mca btl tcp,self --mca btl_tcp_if_include 10.77.0.0/16 --mca mpi_yield_when_idle 0 \
+    --mca oob_tcp_if_include 10.77.0.0/16 --mca btl tcp,self --mca btl_tcp_if_include 10.77.0.0/16 --mca mpi_yield_when_idle 0 --mca btl_tcp_eager_limit 1048576 --mca btl_tcp_rndv_eager_limit 1048576 --mca btl_tcp_max_send_size 1048576 \
     -x NETCLUSTER="$name" "$@"
 }
 

@@ -1,6 +1,7 @@
 // `stepcast calibrate`: figures of collectives out of nccl-tests logs, with the error on logs held out.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -27,8 +28,9 @@ OptionList calibrate_options() {
       ("folder", po::value<std::string>()->value_name("FOLDER"), "where nccl_logs/ and nccl_table.csv lie")
       ("family", po::value<std::string>()->value_name("NAME"), "fit this family; default: none, print errors with the profiles as they are")
       ("per-size", "a line for each size of each log")
-      ("db", po::value<std::string>()->value_name("FILE"), "database that `stepcast measure` filled; with --cluster, its logs of nccl-tests")
+      ("db", po::value<std::string>()->value_name("FILE"), "database that `stepcast measure` filled; with --cluster, its collectives or imported logs of nccl-tests")
       ("cluster", po::value<std::string>()->value_name("FILE"), "with --db: the cluster that its logs were measured on")
+      ("profile", po::value<std::string>()->value_name("FILE"), "with --cluster: the profile whose collectives are fitted (default: the GPU's own)")
       ("kernels", po::value<std::vector<std::string>>()->value_name("FILE"), "table of single kernels (repeatable): fit the GPU's figures")
       ("gpu", po::value<std::string>()->value_name("NAME"), "the GPU whose rows or points are fitted (points of CPUs: cpu-host)")
       ("machine", po::value<std::string>()->value_name("NAME"), "with --db: whose points, where it has several machines'")
@@ -109,17 +111,18 @@ std::string calibrate_logs(const Invocation& invocation, const HardwareShelf& sh
 std::string calibrate_database(const Invocation& invocation, const HardwareShelf& shelf) {
   const auto file = invocation.text("cluster");
   if (!file) throw UserError(Diagnostic{.path = "stepcast calibrate", .problem = "--cluster is missing", .expected = "--db FILE --cluster FILE"});
-  const scenario::Loaded loaded = load_cluster(*file, {});
+  scenario::Loaded loaded = load_cluster(*file, {});
+  if (const auto profile = invocation.text("profile")) loaded.scenario.profile = std::filesystem::absolute(*profile).string();
   const CollectiveMachine cluster{shelf, loaded};
-  const std::vector<StoredLog> logs = stored_logs(*invocation.text("db"));
+  const std::vector<StoredLog> logs = stored_logs(*invocation.text("db"), invocation.text("machine"));
   if (logs.empty()) {
-    throw UserError(Diagnostic{.path = "--db", .problem = "no log of nccl-tests in it", .expected = "rows whose collective and ranks the log tells",
+    throw UserError(Diagnostic{.path = "--db", .problem = "no log of nccl-tests and no measured collective in it", .expected = "rows whose collective and ranks the log tells",
                                .hint = "stepcast import nccl-tests FILE --db FILE"});
   }
   const StoredCases cases = cases_of(logs, cluster);
   calibration::Figures base{cluster.machine().collectives, {cluster.launch().seconds(), cluster.issue().seconds()}};
   FitTarget target = target_of(shelf, loaded);
-  target.profile.name += " calibrated";
+  if (!target.profile.name.ends_with(" calibrated")) target.profile.name += " calibrated";
   std::string text = heading();
   const auto add = [&](const std::vector<CasePoints>& part, const char* where) {
     if (part.empty()) return;

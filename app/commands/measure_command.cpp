@@ -38,6 +38,7 @@ OptionList measure_options() {
       ("clocks", po::value<std::string>()->value_name("LIST"), "cuda: lock the GPU's clock at each of these MHz in turn and measure long kernels again; it is set free afterwards "
                                                                "(needs the right to; without this option nothing is ever set)")
       ("share-gpu", "cuda: several workers on one GPU, talking over sockets as hosts do")
+      ("machine", po::value<std::string>()->value_name("NAME"), "what the store calls this machine (default: its host name); e.g. for an emulated cluster on it")
       ("launcher", po::value<std::string>()->value_name("TEXT"), "what starts the workers, before `-n N WORKER` (default: mpirun --quiet --oversubscribe)")
       ("records", po::value<std::string>()->value_name("FOLDER"), "keep plans and the workers' records there");
   return options;
@@ -105,6 +106,7 @@ using MakePlan = std::function<plan::Plan(const std::set<std::string>& known)>;
 class Campaign {
  public:
   Campaign(const Invocation& invocation, std::string backend) : invocation_{invocation}, backend_{std::move(backend)}, worker_{worker_of(backend_)}, folder_{invocation.text("records")} {
+    machine_ = invocation.text("machine").value_or(machine_name());
     if (const auto file = invocation.text("db")) store_.emplace(*file, trace::Store::Mode::kAppend);
   }
 
@@ -124,7 +126,7 @@ class Campaign {
       const std::vector<executor::Records> records = read_all(base, workers);
       if (records.empty()) return;
       std::vector<MeasuredPoint> now = measured_points(plan, records);
-      for (std::size_t i = points.size(); i < now.size() && store_; ++i) store_->append(stored_point(now[i], point_key(backend_, machine_name(), workers, now[i].name), records.front(), utc_now()));
+      for (std::size_t i = points.size(); i < now.size() && store_; ++i) store_->append(stored_point(now[i], point_key(backend_, machine_, workers, now[i].name), records.front(), utc_now()));
       points = std::move(now);
       refused = left_out(records.front());
       progress.show(fmt::format("{} worker{}: {} of {} points", workers, workers == 1 ? "" : "s", points.size() + refused.size(), wanted));
@@ -147,7 +149,7 @@ class Campaign {
     if (!store_) return {};
     std::set<std::string> names;
     for (const trace::RunSummary& run : store_->runs()) {
-      if (run.origin == "measured" && run.scenario_hash == trace::scenario_hash(point_key(backend_, machine_name(), workers, run.name))) names.insert(run.name);
+      if (run.origin == "measured" && run.scenario_hash == trace::scenario_hash(point_key(backend_, machine_, workers, run.name))) names.insert(run.name);
     }
     return names;
   }
@@ -155,6 +157,7 @@ class Campaign {
   const Invocation& invocation_;
   std::string backend_;
   std::string worker_;
+  std::string machine_;
   RecordFolder folder_;
   std::optional<trace::Store> store_;
 };

@@ -31,31 +31,32 @@ void wait_all(const Pieces& pieces) {
 RankId next(const Ring& ring) { return ring.members[(ring.slot + 1) % ring.size()]; }
 RankId before(const Ring& ring) { return ring.members[(ring.slot + ring.size() - 1) % ring.size()]; }
 
-// Sends one part on and adds what comes to another. Two pieces are received at once.
+// All pieces that come, each where it belongs. Posted before anything is sent: a sender is told that it may begin by a message that would
+// otherwise wait behind what its receiver sends.
+Pieces receive_pieces(const Ring& ring, RankId from, std::span<std::byte> bytes) {
+  Pieces pieces;
+  for (std::size_t at = 0; at < bytes.size(); at += kPiece) {
+    pieces.push_back(ring.messenger.receive(from, ring.channel, bytes.subspan(at, std::min(kPiece, bytes.size() - at))));
+  }
+  return pieces;
+}
+
+// Sends one part on and adds what comes to another, piece by piece.
 void pass_and_add(const Ring& ring, plan::Dtype dtype, std::span<const std::byte> outgoing, std::span<std::byte> sum) {
+  if (ring.scratch.size() < sum.size()) ring.scratch.resize(sum.size());
+  const std::span<std::byte> scratch = std::span{ring.scratch}.first(sum.size());
+  const Pieces coming = receive_pieces(ring, before(ring), scratch);
   const Pieces sent = send_pieces(ring, next(ring), outgoing);
-  const std::size_t room = std::min(kPiece, sum.size());
-  if (ring.scratch.size() < 2 * room) ring.scratch.resize(2 * room);
-  const std::span<std::byte> scratch{ring.scratch};
-  std::unique_ptr<Transfer> coming;
-  const auto piece = [&](std::size_t at) { return Part{at, std::min(at + kPiece, sum.size())}; };
-  const auto landing = [&](std::size_t at) { return scratch.subspan(at / kPiece % 2 * room, piece(at).end - at); };
-  if (!sum.empty()) coming = ring.messenger.receive(before(ring), ring.channel, landing(0));
-  for (std::size_t at = 0; at < sum.size(); at += kPiece) {
-    std::unique_ptr<Transfer> following;
-    if (at + kPiece < sum.size()) following = ring.messenger.receive(before(ring), ring.channel, landing(at + kPiece));
-    coming->wait();
-    reduce_into(ring.reduction, dtype, sub(sum, piece(at)), landing(at));
-    coming = std::move(following);
+  for (std::size_t i = 0; i < coming.size(); ++i) {
+    const Part piece{i * kPiece, std::min((i + 1) * kPiece, sum.size())};
+    coming[i]->wait();
+    reduce_into(ring.reduction, dtype, sub(sum, piece), sub(scratch, piece));
   }
   wait_all(sent);
 }
 
 void exchange(const Ring& ring, RankId to, std::span<const std::byte> outgoing, RankId from, std::span<std::byte> incoming) {
-  Pieces coming;
-  for (std::size_t at = 0; at < incoming.size(); at += kPiece) {
-    coming.push_back(ring.messenger.receive(from, ring.channel, incoming.subspan(at, std::min(kPiece, incoming.size() - at))));
-  }
+  const Pieces coming = receive_pieces(ring, from, incoming);
   const Pieces sent = send_pieces(ring, to, outgoing);
   wait_all(coming);
   wait_all(sent);

@@ -61,6 +61,10 @@ class Block {
     next_ += (count + kLine - 1) / kLine * kLine;
     return at;
   }
+  std::span<std::byte> bytes(Bytes count) {
+    const auto size = static_cast<std::size_t>(count.count());
+    return {reinterpret_cast<std::byte*>(take((size + sizeof(float) - 1) / sizeof(float))), size};
+  }
 
  private:
   std::vector<float> data_;
@@ -96,8 +100,8 @@ void stream(const float* in, std::size_t reads, float* out, std::size_t writes, 
 struct SyntheticPayload::Lane {
   Block in;
   Block out;
-  std::vector<std::byte> moved;
-  std::vector<std::byte> landed;
+  Block moved;
+  Block landed;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file{nullptr, std::fclose};
   std::int64_t updates = 0;
 
@@ -153,8 +157,12 @@ SyntheticPayload::SyntheticPayload(const plan::Program& program, std::uint64_t s
       std::vector<float>& data = lane->in.data();
       for (std::size_t i = 0; i < size; ++i) data[i] = i < kPeriod ? static_cast<float>(rng.uniform(-1.0, 1.0)) : data[i - kPeriod];
     }
-    lane->moved.resize(static_cast<std::size_t>(needs[s].moved.count()));
-    lane->landed.resize(lane->moved.size());
+    // Messages lie in no cache either: a gradient that was just written by another stream does not.
+    if (needs[s].moved > Bytes{}) {
+      const std::size_t size = std::max(least, 2 * elements(needs[s].moved) + kLine * 8);
+      lane->moved.resize(size);
+      lane->landed.resize(size);
+    }
     lanes_.push_back(std::move(lane));
   }
 }
@@ -176,13 +184,8 @@ void SyntheticPayload::compute(std::size_t i) {
   stream(l.in.take(reads), reads, l.out.take(writes), writes, exponential);
 }
 
-std::span<std::byte> SyntheticPayload::collective(std::size_t i) {
-  return std::span{lane(i).moved}.first(static_cast<std::size_t>(message_bytes(program_.instructions[i].body).count()));
-}
-
-std::span<std::byte> SyntheticPayload::landing(std::size_t i) {
-  return std::span{lane(i).landed}.first(static_cast<std::size_t>(message_bytes(program_.instructions[i].body).count()));
-}
+std::span<std::byte> SyntheticPayload::collective(std::size_t i) { return lane(i).moved.bytes(message_bytes(program_.instructions[i].body)); }
+std::span<std::byte> SyntheticPayload::landing(std::size_t i) { return lane(i).landed.bytes(message_bytes(program_.instructions[i].body)); }
 
 std::span<const std::byte> SyntheticPayload::outgoing(std::size_t i) { return collective(i); }
 std::span<std::byte> SyntheticPayload::incoming(std::size_t i) { return landing(i); }

@@ -1,6 +1,7 @@
 // `stepcast calibrate`: figures out of tables of single kernels; what it refuses.
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <fstream>
 
 #include <nlohmann/json.hpp>
@@ -86,4 +87,25 @@ TEST_CASE("calibrate: bad input of --kernels is one error") {
   const Outcome zero = run_stepcast("calibrate --kernels " + none + " --gpu a100-sxm");
   CHECK(zero.status == 2);
   CHECK(zero.err.find("none.csv:2:") != std::string::npos);
+}
+
+TEST_CASE("calibrate: collectives that were measured are fitted for the cluster that is named") {
+  if (std::system("command -v mpirun > /dev/null 2>&1") != 0) {
+    MESSAGE("skipped: mpirun is not installed");
+    return;
+  }
+  const TemporaryDirectory place;
+  const std::string db = (place.path() / "points.db").string();
+  const std::string cluster = (place.path() / "cluster.yaml").string();
+  const std::string profile = (place.path() / "p.yaml").string();
+  std::ofstream(cluster) << "name: cores\ncluster: {nodes: 1, node: cpu-host, gpus_per_node: 2}\ncommunication: {algorithm: ring, protocol: simple}\n";
+  const Outcome measured = run_stepcast("measure --quick --workers 2 --machine here --db " + db);
+  REQUIRE_MESSAGE(measured.status == 0, measured.err);
+  const Outcome fit = run_stepcast("calibrate --db " + db + " --cluster " + cluster + " --per-size -o " + profile);
+  REQUIRE_MESSAGE(fit.status == 0, fit.err);
+  CHECK(fit.out.find("here, 2 workers") != std::string::npos);
+  CHECK(text_of(profile).find("collectives:") != std::string::npos);
+  const Outcome elsewhere = run_stepcast("calibrate --db " + db + " --machine elsewhere --cluster " + cluster);
+  CHECK(elsewhere.status == 2);
+  CHECK_MESSAGE(elsewhere.err.find("one of here") != std::string::npos, elsewhere.err);
 }

@@ -116,6 +116,18 @@ TEST_CASE("run: a worker that fails ends the run with status 3") {
   CHECK_MESSAGE(outcome.err.find(place.path().string()) != std::string::npos, outcome.err);
 }
 
+// One worker's records lie on a full disk: one error that says so, status 3, nobody is left behind.
+TEST_CASE("run: a full disk ends the run with status 3") {
+  if (!has_mpi() || !std::filesystem::exists("/dev/full")) return;
+  const TemporaryDirectory place;
+  const std::string folder = place.path().string();
+  std::filesystem::create_symlink("/dev/full", folder + "/run.1.records");
+  const Outcome outcome = run_stepcast("run " + kScenario + " --steps 2 --records " + folder);
+  CHECK(outcome.status == 3);
+  CHECK_MESSAGE(outcome.err.find("run.1.records: cannot be written: No space left on device") != std::string::npos, outcome.err);
+  CHECK(wait_for([&] { return workers_of(folder).empty(); }, std::chrono::seconds{5}));
+}
+
 // A rank is killed in the middle: an error within ten seconds, what was recorded is whole, nobody is left behind.
 TEST_CASE("run: a killed worker ends the run soon, and records stay readable") {
   if (!has_mpi()) return;
