@@ -1,14 +1,13 @@
 #include "app/truth_table.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <map>
 #include <mutex>
-#include <thread>
 
 #include <fmt/format.h>
 
+#include "app/parallel_rows.hpp"
 #include "app/setup.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
@@ -23,6 +22,16 @@ std::string one_line(const UserError& error) {
   return first.path.empty() ? first.problem : first.path + ": " + first.problem;
 }
 
+}  // namespace
+
+scenario::Loaded load_row(const calibration::TruthRow& row, const std::string& file, const HardwareShelf& shelf) {
+  std::string text = row.scenario;
+  if (!row.machine.empty()) text += fmt::format("profile: \"{}/{}.yaml\"\n", shelf.machines, row.machine);
+  return scenario::load_scenario_text(text, fmt::format("{}:{}", file, row.line));
+}
+
+namespace {
+
 TruthOutcome forecast_row(calibration::TruthRow row, const std::string& file, const HardwareShelf& shelf) {
   TruthOutcome outcome{.row = std::move(row)};
   outcome.reason = outcome.row.refusal;
@@ -32,10 +41,7 @@ TruthOutcome forecast_row(calibration::TruthRow row, const std::string& file, co
     return outcome;
   }
   try {
-    std::string text = outcome.row.scenario;
-    if (!outcome.row.machine.empty()) text += fmt::format("profile: \"{}/{}.yaml\"\n", shelf.machines, outcome.row.machine);
-    const scenario::Loaded loaded = scenario::load_scenario_text(text, fmt::format("{}:{}", file, outcome.row.line));
-    const Forecast f = forecast(prepare(shelf, loaded), {});
+    const Forecast f = forecast(prepare(shelf, load_row(outcome.row, file, shelf)), {});
     outcome.forecast_step_s = f.step_time_s();
     if (outcome.row.memory.stated()) outcome.memory = compared_memory(f, outcome.row.memory);
   } catch (const UserError& error) {
@@ -90,29 +96,13 @@ std::vector<TruthOutcome> forecast_table(const std::string& file, const Hardware
                                          const std::function<void(std::size_t, std::size_t)>& progress) {
   std::vector<calibration::TruthRow> rows = calibration::read_truth_table(CsvTable::read(file), shelf.catalogue);
   std::vector<TruthOutcome> outcomes(rows.size());
-  std::atomic<std::size_t> next{0};
   std::size_t done = 0;
   std::mutex reporting;
-  std::exception_ptr failure;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < rows.size(); i = next++) {
-      try {
-        outcomes[i] = forecast_row(std::move(rows[i]), file, shelf);
-      } catch (...) {
-        const std::scoped_lock lock{reporting};
-        failure = std::current_exception();
-        next = rows.size();
-        return;
-      }
-      const std::scoped_lock lock{reporting};
-      progress(++done, outcomes.size());
-    }
-  };
-  std::vector<std::jthread> pool;
-  for (unsigned t = 1; t < std::max(1u, threads); ++t) pool.emplace_back(work);
-  work();
-  pool.clear();
-  if (failure) std::rethrow_exception(failure);
+  in_parallel(rows.size(), threads, [&](std::size_t i) {
+    outcomes[i] = forecast_row(std::move(rows[i]), file, shelf);
+    const std::scoped_lock lock{reporting};
+    progress(++done, outcomes.size());
+  });
   return outcomes;
 }
 

@@ -17,6 +17,7 @@
 #include "app/hardware_shelf.hpp"
 #include "app/truth_memory.hpp"
 #include "calibration/truth_row.hpp"
+#include "sim/scenario/load.hpp"
 
 namespace stepcast::app {
 
@@ -41,6 +42,8 @@ struct TruthSummary {
 // not depend on it.
 std::vector<TruthOutcome> forecast_table(const std::string& file, const HardwareShelf& shelf, unsigned threads,
                                          const std::function<void(std::size_t done, std::size_t of)>& progress);
+// The row's scenario. Throws UserError. Requires: the row is not refused.
+scenario::Loaded load_row(const calibration::TruthRow& row, const std::string& file, const HardwareShelf& shelf);
 TruthSummary summarise(const std::vector<TruthOutcome>& outcomes);
 
 std::string truth_text(const std::vector<TruthOutcome>& outcomes);

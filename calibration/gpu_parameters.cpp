@@ -100,6 +100,7 @@ gpu::GpuParameters make_parameters(const topology::Gpu& gpu, const Profile& prof
   p.kernel_gap = profile.overhead.kernel_gap.value;
   p.host_launch = profile.overhead.host_launch.value;
   p.host_collective = profile.overhead.host_collective.value;
+  if (profile.overhead.collective_wait) p.collective_wait = profile.overhead.collective_wait->value;
   if (profile.overhead.host_recompute) p.host_recompute = profile.overhead.host_recompute->value;
   if (profile.overhead.host_step) p.host_step = profile.overhead.host_step->value;
   p.context = profile.overhead.context.value;

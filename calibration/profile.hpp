@@ -108,6 +108,7 @@ struct OverheadProfile {
   Figure<Duration> kernel_gap;
   Figure<Duration> host_launch;
   Figure<Duration> host_collective;
+  std::optional<Figure<Duration>> collective_wait;
   std::optional<Figure<Duration>> host_recompute;
   std::optional<Figure<Duration>> host_step;
   Figure<Bytes> context;
@@ -118,6 +119,7 @@ struct OverheadProfile {
     v.key("kernel_gap", kernel_gap, "Idle between two queued kernels of one stream.", scenario::required());
     v.key("host_launch", host_launch, "Host time per kernel, framework included.", scenario::required());
     v.key("host_collective", host_collective, "Host time per collective, send or receive, framework included.", scenario::required());
+    v.key("collective_wait", collective_wait, "Device time of a collective beyond its own: streams that wait for each other, ranks that are not there together. Default: 0.");
     v.key("host_recompute", host_recompute, "Host time of a block that is computed again, beside its kernels: saving and setting random-number states, a backward pass within the backward pass. Default: 0.");
     v.key("host_step", host_step, "Host time of a step before its first kernel: the batch and its broadcast, logging. Default: 0.");
     v.key("context", context, "Device memory of the context and the libraries' code.", scenario::required());

@@ -14,7 +14,6 @@ constexpr double kHuberAt = 1.345;    // 95 % efficient for normal errors
 constexpr double kTukeyAt = 4.685;    // the same
 constexpr double kStep = 3e-3;        // of x, for derivatives: wider than the kinks where a library changes its tile
 constexpr double kLeastDeviation = 1e-4;
-constexpr int kMostIterations = 60;
 
 enum class Loss : std::uint8_t { kHuber, kTukey };
 
@@ -45,8 +44,8 @@ double slope_of(double u) {
 
 class Search {
  public:
-  Search(std::span<const double> measured, std::span<const double> spread, std::span<const FreeFigure> figures, const Forecasts& forecasts)
-      : measured_{measured}, spread_{spread}, figures_{figures}, forecasts_{forecasts}, n_{static_cast<Eigen::Index>(measured.size())},
+  Search(std::span<const double> measured, std::span<const double> spread, std::span<const FreeFigure> figures, const Forecasts& forecasts, const FitLimits& limits)
+      : limits_{limits}, measured_{measured}, spread_{spread}, figures_{figures}, forecasts_{forecasts}, n_{static_cast<Eigen::Index>(measured.size())},
         p_{static_cast<Eigen::Index>(figures.size())}, x_{p_}, x0_{p_}, low_{p_}, high_{p_} {
     for (Eigen::Index j = 0; j < p_; ++j) {
       const FreeFigure& f = at(j);
@@ -87,7 +86,7 @@ class Search {
   [[nodiscard]] double deviation() const {
     std::vector<double> absolute(r_.data(), r_.data() + n_);
     for (double& value : absolute) value = std::abs(value);
-    return std::max(kLeastDeviation, 1.4826 * median_of(std::move(absolute)));
+    return std::clamp(1.4826 * median_of(std::move(absolute)), kLeastDeviation, limits_.most_deviation);
   }
 
   [[nodiscard]] double cost(Loss loss, const Vector& r, const Vector& x, double s) const {
@@ -112,7 +111,7 @@ class Search {
   void descend(Loss loss) {
     double damping = 1e-3;
     converged_ = false;
-    for (int k = 0; k < kMostIterations && !converged_; ++k) {
+    for (int k = 0; k < limits_.most_iterations && !converged_; ++k) {
       ++iterations_;
       const double s = deviation();
       const double before = cost(loss, r_, x_, s);
@@ -137,7 +136,7 @@ class Search {
         const double after = cost(loss, r, x, s);
         better = after < before;
         if (better) {
-          converged_ = before - after < 1e-7 * (1.0 + before);
+          converged_ = before - after < limits_.least_gain * (1.0 + before);
           x_ = x;
           r_ = r;
           damping = std::max(1e-9, damping / 5.0);
@@ -196,6 +195,7 @@ class Search {
     return fit;
   }
 
+  FitLimits limits_;
   std::span<const double> measured_;
   std::span<const double> spread_;
   std::span<const FreeFigure> figures_;
@@ -222,11 +222,12 @@ double quantile_of(std::vector<double> values, double share) {
 
 double median_of(std::vector<double> values) { return quantile_of(std::move(values), 0.5); }
 
-RobustFit fit_robustly(std::span<const double> measured_s, std::span<const double> spread, std::span<const FreeFigure> figures, const Forecasts& forecasts) {
+RobustFit fit_robustly(std::span<const double> measured_s, std::span<const double> spread, std::span<const FreeFigure> figures, const Forecasts& forecasts,
+                       const FitLimits& limits) {
   SIM_CHECK(!measured_s.empty() && !figures.empty(), measured_s.size(), figures.size());
   SIM_CHECK(spread.empty() || spread.size() == measured_s.size(), spread.size());
   for (const FreeFigure& f : figures) SIM_CHECK(f.prior >= f.low && f.prior <= f.high && (f.scale == FitScale::kLinear || f.prior > 0.0), f.prior, f.low, f.high);
-  return Search{measured_s, spread, figures, forecasts}.run();
+  return Search{measured_s, spread, figures, forecasts, limits}.run();
 }
 
 }  // namespace stepcast::calibration

@@ -54,9 +54,17 @@ struct RobustFit {
 // Writes a forecast [s] for each point; positive.
 using Forecasts = std::function<void(std::span<const double> figures, std::span<double> seconds)>;
 
+// For forecasts that take long, and for fewer points than tell their own deviation.
+struct FitLimits {
+  int most_iterations = 60;          // of each loss
+  double least_gain = 1e-7;          // [1] of the sum (1): the search ends at less
+  double most_deviation = std::numeric_limits<double>::infinity();  // of s: all points may be off alike, for want of a figure
+};
+
 // `spread`: v, one a point; empty: all alike. Requires: at least one point, positive times, priors within their bounds and above
 // zero where the scale is logarithmic.
-RobustFit fit_robustly(std::span<const double> measured_s, std::span<const double> spread, std::span<const FreeFigure> figures, const Forecasts& forecasts);
+RobustFit fit_robustly(std::span<const double> measured_s, std::span<const double> spread, std::span<const FreeFigure> figures, const Forecasts& forecasts,
+                       const FitLimits& limits = {});
 
 // Median of |values|, and a quantile of them by nearest rank. Requires: not empty.
 double median_of(std::vector<double> values);

@@ -17,6 +17,7 @@ struct RecipeQuery {
   std::string_view source;
   std::string_view source_loc;  // repository path @ version
   std::int64_t gpus = 0;
+  std::int64_t tensor_parallel = 1;
   bool sequence_parallel = false;
 };
 
@@ -26,6 +27,7 @@ struct Recipe {
   std::optional<std::int64_t> expert_tp{};
   std::string machine{};                 // profile of the machine (calibration/profiles/machines), where its kernels are published
   bool pads_vocabulary = false;          // to a multiple of 128 for each tensor-parallel rank
+  bool whole_vocabulary = false;         // not padded by the model, either
 };
 
 Recipe recipe_of(const RecipeQuery& query);

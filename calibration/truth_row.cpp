@@ -162,6 +162,7 @@ class RowTranslator {
     const std::string name = row_.text("model"), notes = row_.text("notes"), gpu = row_.text("gpu");
     const std::string framework = row_.text("framework"), source_loc = row_.text("source_loc"), source = row_.text("source");
     recipe_ = recipe_of({.framework = framework, .model = name, .gpu = gpu, .source = source, .source_loc = source_loc, .gpus = gpus_,
+                         .tensor_parallel = row_.integer("tp").value_or(1),
                          .sequence_parallel = row_.integer("seq_parallel").value_or(0) == 1});
     out_.machine = recipe_.machine;
     if (!out_.machine.empty()) out_.assumed.push_back("the machine's own profile " + out_.machine);
@@ -224,9 +225,9 @@ class RowTranslator {
     if (!recipe_.attention.empty()) attention = recipe_.attention;
     if (row_.text("attn_kind").find("unfused") != std::string::npos) attention = "unfused";
     return fmt::format("  shape: {{{}}}\n  sequence: {}\n  attention: {}\n  dropout: {}\n  fused_kernels: {}\n"
-                       "  fused_loss: {}\n  fused_accumulation: {}\n", shape,
+                       "  fused_loss: {}\n  fused_accumulation: {}\n{}", shape,
                        *row_.integer("seq_len"), attention, framework.dropout, framework.fused_kernels, framework.fused_loss,
-                       framework.fused_accumulation);
+                       framework.fused_accumulation, recipe_.whole_vocabulary ? "  vocab_padding: 1\n" : "");
   }
 
   std::int64_t vocab() {

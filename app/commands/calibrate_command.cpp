@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -11,8 +12,10 @@
 #include "app/commands/common_options.hpp"
 #include "app/kernel_calibration.hpp"
 #include "app/point_calibration.hpp"
+#include "app/step_fit.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
+#include "sim/base/text.hpp"
 #include "sim/scenario/read.hpp"
 #include "sim/scenario/write.hpp"
 
@@ -26,7 +29,7 @@ OptionList calibrate_options() {
   options.add_options()
       ("nccl-logs", po::value<std::string>()->value_name("FILE"), "table of logs: family, role, log, collective, ranks, gpus_per_process, cluster, communication")
       ("folder", po::value<std::string>()->value_name("FOLDER"), "where nccl_logs/ and nccl_table.csv lie")
-      ("family", po::value<std::string>()->value_name("NAME"), "fit this family; default: none, print errors with the profiles as they are")
+      ("family", po::value<std::string>()->value_name("NAME"), "fit this family; default: none, print errors with the profiles as they are; with --table: this GPU alone, default: each")
       ("per-size", "a line for each size of each log")
       ("db", po::value<std::string>()->value_name("FILE"), "database that `stepcast measure` filled; with --cluster, its collectives or imported logs of nccl-tests")
       ("cluster", po::value<std::string>()->value_name("FILE"), "with --db: the cluster that its logs were measured on")
@@ -38,6 +41,9 @@ OptionList calibrate_options() {
       ("folds", po::value<std::int64_t>()->value_name("N"), "parts held out in turn (default 5; 0: none)")
       ("date", po::value<std::string>()->value_name("DAY"), "day of the measurements, for the fitted figures")
       ("source", po::value<std::string>()->value_name("TEXT"), "where the measurements come from, for the fitted figures")
+      ("table", po::value<std::string>()->value_name("FILE"), "table of training runs (as of validate --table): fit the figures that step times tell, on a part of each hardware family's rows")
+      ("rows", po::value<std::string>()->value_name("SHARE"), "with --table: the share of rows to fit, 30% by default; the rest tries the fit")
+      ("seed", po::value<std::int64_t>()->value_name("N"), "with --table: which rows (default 1)")
       ("output,o", po::value<std::string>()->value_name("FILE"), "write the GPU's profile with the fitted figures, for --profile");
   add_output_options(options);
   return options;
@@ -167,7 +173,37 @@ Status calibrate_measured(const Invocation& invocation, const HardwareShelf& she
   return Status::kDone;
 }
 
+// "30%" or "0.3".
+double share_of(const std::string& text) {
+  const bool percent = text.ends_with('%');
+  const std::optional<double> number = parse_number(percent ? text.substr(0, text.size() - 1) : text);
+  const double share = number.value_or(0.0) / (percent ? 100.0 : 1.0);
+  if (!(share > 0.0 && share < 1.0)) throw UserError(Diagnostic{.path = "--rows", .problem = "not a share of the rows", .expected = "between 0 and 100 %, such as 30%", .got = text});
+  return share;
+}
+
+Status calibrate_steps(const Invocation& invocation, const HardwareShelf& shelf) {
+  const StepFitRequest request{.file = *invocation.text("table"),
+                               .family = invocation.text("family"),
+                               .share = share_of(invocation.text("rows").value_or("30%")),
+                               .seed = static_cast<std::uint64_t>(invocation.integer("seed").value_or(1)),
+                               .threads = std::thread::hardware_concurrency()};
+  Progress progress{invocation.has("quiet")};
+  const std::vector<StepFit> fits = fit_steps(request, shelf, [&](const std::string& what) { progress.show(what); });
+  if (const auto output = invocation.text("output")) {
+    if (fits.size() != 1) throw UserError(Diagnostic{.path = "--output", .problem = fmt::format("{} hardware families are fitted", fits.size()), .expected = "--family NAME with it"});
+    write_profile(*output, fits.front().profile);
+  }
+  write_json(invocation, step_fit_json(fits).dump(2) + "\n");
+  print_text(invocation, step_fit_text(fits));
+  return Status::kDone;
+}
+
 Status calibrate(const Invocation& invocation, Session& session) {
+  if (invocation.has("table")) {
+    if (invocation.has("kernels") || invocation.has("nccl-logs") || invocation.has("db")) throw UserError(Diagnostic{.path = "stepcast calibrate", .problem = "two sources of measurements", .expected = "--table, --kernels, --nccl-logs or --db"});
+    return calibrate_steps(invocation, load_shelf(session.data));
+  }
   if (invocation.has("kernels")) {
     if (invocation.has("nccl-logs") || invocation.has("db")) throw UserError(Diagnostic{.path = "stepcast calibrate", .problem = "two sources of measurements", .expected = "--kernels, --nccl-logs or --db"});
     return calibrate_tables(invocation, load_shelf(session.data));
@@ -176,7 +212,7 @@ Status calibrate(const Invocation& invocation, Session& session) {
   const bool logs = invocation.text("nccl-logs").has_value();
   if (logs == invocation.text("db").has_value()) {
     throw UserError(Diagnostic{.path = "stepcast calibrate", .problem = logs ? "two sources of measurements" : "no measurements",
-                               .expected = "--kernels FILE --gpu NAME, --nccl-logs FILE --folder FOLDER, or --db FILE (points of stepcast measure), or --db FILE --cluster FILE (logs)"});
+                               .expected = "--table FILE, --kernels FILE --gpu NAME, --nccl-logs FILE --folder FOLDER, or --db FILE (points of stepcast measure), or --db FILE --cluster FILE (logs)"});
   }
   const HardwareShelf shelf = load_shelf(session.data);
   print_text(invocation, logs ? calibrate_logs(invocation, shelf) : calibrate_database(invocation, shelf));
@@ -194,7 +230,9 @@ Command calibrate_command() {
                      "--db: the same out of points of `stepcast measure`, of one machine, and costs of copies, storage and collectives. "
                      "The cost model of collectives, out of logs of nccl-tests. --nccl-logs: a table that says which log was measured on which cluster and "
                      "which are held out; prints the median error of each log and, with --family, the section of the profile that fits it. --db with --cluster: "
-                     "logs that were imported, all of one cluster; every other size is fitted, the error is on the rest. -o writes a profile.",
+                     "logs that were imported, all of one cluster; every other size is fitted, the error is on the rest. "
+                     "--table: host times, waits of collectives, sustained clock and memory bandwidth out of step times of training runs; prints the "
+                     "error on the rows that were fitted and on those that were not, for each GPU. -o writes a profile.",
           .options = calibrate_options(),
           .run = calibrate};
 }

@@ -77,6 +77,7 @@ struct GpuParameters {
   Duration kernel_gap;      // idle between two dependent kernels of one stream
   Duration host_launch;     // host time per kernel, framework included
   Duration host_collective; // host time per collective, send or receive, framework included
+  Duration collective_wait{};  // device time of a collective beyond its own: streams that wait for each other, ranks not together
   Duration host_recompute{};  // of a block that is computed again, beside its kernels
   Duration host_step{};       // of a step, before its first kernel
   Bytes context;            // CUDA context and libraries' code

@@ -355,7 +355,7 @@ void Interpreter::arrive(std::uint32_t index, const CompiledStep& step) {
   const std::uint32_t id = *found;
   open.erase(found);
   const Call& call = calls_.call(communicator, step.site);
-  const TimePoint moves = meeting.last_arrival + call.choice.latency;
+  const TimePoint moves = meeting.last_arrival + machine_.collective_wait + call.choice.latency;
   if (call.loads_network) {
     engine_.at(moves, engine::Phase::kDispatch, *this, kBeginCollective, id);
   } else {

@@ -36,6 +36,7 @@ struct Machine {
   Bytes context{};                      // CUDA context and libraries' code
   // Host time to issue a collective, a send or a receive.
   Duration communication_launch;
+  Duration collective_wait{};           // from the last rank's arrival to the collective's own time
   Duration host_step{};                 // host time of a step before its first kernel
   Duration host_recompute{};            // of each block that is computed again, beside its kernels
   PathRules paths;                      // how flows get their links, and what fails when

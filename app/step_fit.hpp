@@ -1,0 +1,68 @@
+// app/step_fit.hpp — figures of a profile out of step times of training runs, where those are all that a user has: one set of figures a
+// hardware family, shared by all its rows, fitted on a random part of the rows and tried on the rest.
+//
+// Model    calibration/robust_fit.hpp on step times; priors are the profile's figures with their uncertainty
+// Figures  kStepFigures (step_fit.cpp): host time of kernels, collectives, recomputed blocks and steps, what a collective waits beyond its
+//          own time, the sustained clock, the memory bandwidth that kernels reach: what differs from one machine and software stack to
+//          the next. Kernels' own efficiencies are left to `stepcast validate --kernels` and its tables
+// Family   rows of one GPU of the catalogue; those that are refused or have no step time are left out
+// Priors   a profile that stands in for another GPU than its own is known to 30 % at best
+// Rows     dealt by a random number of the row's name: a row added to the table moves no other one
+// Ignores  figures of NICs: rows of several hosts are fitted with the network's profile as it is
+// Cost     (figures + 1) forecasts of the fitted rows an iteration
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "app/error_summary.hpp"
+#include "app/hardware_shelf.hpp"
+#include "calibration/profile.hpp"
+
+namespace stepcast::app {
+
+struct StepFitRequest {
+  std::string file;                    // a table of training runs (calibration/truth_row.hpp)
+  std::optional<std::string> family;   // a GPU of the catalogue; empty: all of the table's
+  double share = 0.3;                  // [1] of a family's rows to fit
+  std::uint64_t seed = 1;
+  unsigned threads = 1;                // rows forecast at a time; the result does not depend on it
+};
+
+struct StepFigure {
+  std::string key;
+  std::string before;                  // "38 us"
+  std::string after;
+  std::string plus_minus;
+  double informed = 0;                 // [1] share of the prior's variance that the rows removed
+};
+
+struct StepFitRow {
+  std::string id;
+  bool fitted = false;
+  double measured_s = 0;
+  double before_s = 0;                 // forecast with the profile as it was
+  double after_s = 0;
+};
+
+struct StepFit {
+  std::string family;
+  calibration::Profile profile;        // with the fitted figures
+  std::vector<StepFigure> figures;
+  std::vector<StepFitRow> rows;
+  std::size_t refused = 0;             // rows of the table that have no forecast, of any family
+  [[nodiscard]] ErrorSummary errors(bool fitted, bool after) const;
+};
+
+// `progress` is told what is being done. Throws UserError for a family that the table lacks, or one of too few rows.
+std::vector<StepFit> fit_steps(const StepFitRequest& request, const HardwareShelf& shelf, const std::function<void(const std::string&)>& progress);
+
+std::string step_fit_text(const std::vector<StepFit>& fits);
+nlohmann::ordered_json step_fit_json(const std::vector<StepFit>& fits);
+
+}  // namespace stepcast::app

@@ -1,0 +1,106 @@
+// Figures out of step times: runs that are forecast with another host and another clock than the profile has stand for measured ones.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "app/setup.hpp"
+#include "app/step_fit.hpp"
+#include "app/truth_table.hpp"
+#include "calibration/profile_parameters.hpp"
+#include "sim/base/diagnostic.hpp"
+#include "sim/base/file.hpp"
+#include "tests/support/source_dir.hpp"
+
+using namespace stepcast;
+using namespace stepcast::app;
+
+TEST_SUITE_BEGIN("unit");
+
+namespace {
+
+const HardwareShelf& shelf() {
+  static const HardwareShelf loaded = load_shelf(DataFiles{.root = STEPCAST_SOURCE_DIR});
+  return loaded;
+}
+
+constexpr const char* kHeader = "row_id,gpu,n_gpus,gpus_per_node,layers,hidden,heads,seq_len,global_batch,micro_batch,vocab,tp,dp,precision,recompute,step_s\n";
+
+// Sixteen runs on one to eight GPUs: hidden sizes that the host bounds and such that the GPU does.
+std::string table(double (*step)(const std::string&)) {
+  std::string text = kHeader;
+  int row = 0;
+  for (const int hidden : {512, 1024, 4096, 6144}) {
+    for (const int tp : {1, 2}) {
+      for (const int batch : {8, 16}) {
+        const std::string facts = fmt::format("A100-SXM,{},8,4,{},16,1024,{},2,50304,{},2,bf16,none", 2 * tp, hidden, batch, tp);
+        const std::string id = fmt::format("run-{}", row++);
+        text += fmt::format("{},{},{:.9g}\n", id, facts, step(facts));
+      }
+    }
+  }
+  return text;
+}
+
+double forecast_with(const HardwareShelf& with, const std::string& facts) {
+  const CsvTable one = CsvTable::parse(std::string{kHeader} + "x," + facts + ",1\n", "one.csv");
+  return forecast(prepare(with, load_row(calibration::read_truth_table(one, with.catalogue).front(), "one.csv", with)), {}).step_time_s();
+}
+
+double elsewhere(const std::string& facts) {
+  static const HardwareShelf machine = [] {
+    HardwareShelf changed = shelf();
+    for (calibration::Profile& profile : changed.profiles) {
+      if (profile.name != "a100") continue;
+      calibration::set_parameter(profile, "overhead.host_launch", 70e-6);
+      calibration::set_parameter(profile, "overhead.host_step", 12e-3);
+      calibration::set_parameter(profile, "clock.sustained_fraction", 0.78);
+    }
+    return changed;
+  }();
+  return forecast_with(machine, facts);
+}
+
+std::string written(const std::string& text, const char* name) {
+  const std::string path = (std::filesystem::temp_directory_path() / name).string();
+  write_file(path, text);
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("step fit: figures of another machine out of half of its runs' step times") {
+  const std::string path = written(table(elsewhere), "stepcast_step_fit_test.csv");
+  const StepFitRequest request{.file = path, .family = {}, .share = 0.5, .seed = 3, .threads = 2};
+  const std::vector<StepFit> fits = fit_steps(request, shelf(), [](const std::string&) {});
+  REQUIRE(fits.size() == 1);
+  const StepFit& fit = fits.front();
+  CHECK(fit.family == "a100-sxm-80");
+  CHECK(fit.errors(true, false).n == 8);
+  CHECK(fit.errors(false, false).n == 8);
+  CHECK(*fit.errors(false, false).mean_absolute > 15.0);
+  CHECK(*fit.errors(false, true).mean_absolute < 3.0);
+  CHECK(*calibration::parameter_value(fit.profile, "overhead.host_launch") == doctest::Approx(70e-6).epsilon(0.1));
+  CHECK(*calibration::parameter_value(fit.profile, "clock.sustained_fraction") == doctest::Approx(0.78).epsilon(0.03));
+  for (const calibration::ProfileParameter& p : calibration::parameters_of(fit.profile))
+    if (p.key == "overhead.host_launch") CHECK(p.source.find("8 rows of 16, seed 3") != std::string::npos);
+
+  // One thread, the same figures; another seed, other rows.
+  StepFitRequest alone = request;
+  alone.threads = 1;
+  CHECK(step_fit_text(fit_steps(alone, shelf(), [](const std::string&) {})) == step_fit_text(fits));
+  alone.seed = 4;
+  CHECK(step_fit_text(fit_steps(alone, shelf(), [](const std::string&) {})) != step_fit_text(fits));
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("step fit: a family that the table lacks, and too few rows") {
+  const std::string path = written(table([](const std::string&) { return 1.0; }), "stepcast_step_fit_short.csv");
+  CHECK_THROWS_AS(fit_steps({.file = path, .family = "h100-sxm"}, shelf(), [](const std::string&) {}), UserError);
+  CHECK_THROWS_AS(fit_steps({.file = path, .family = "a100-sxm-80", .share = 0.97}, shelf(), [](const std::string&) {}), UserError);
+  std::filesystem::remove(path);
+}
+
+TEST_SUITE_END();
