@@ -1,11 +1,11 @@
 // `stepcast calibrate`: figures out of tables of single kernels; what it refuses.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <fstream>
 
 #include <nlohmann/json.hpp>
 
+#include "tests/support/mpi.hpp"
 #include "tests/support/program.hpp"
 
 using stepcast::test::Outcome;
@@ -90,10 +90,7 @@ TEST_CASE("calibrate: bad input of --kernels is one error") {
 }
 
 TEST_CASE("calibrate: collectives that were measured are fitted for the cluster that is named") {
-  if (std::system("command -v mpirun > /dev/null 2>&1") != 0) {
-    MESSAGE("skipped: mpirun is not installed");
-    return;
-  }
+  if (!stepcast::test::has_mpi()) return;
   const TemporaryDirectory place;
   const std::string db = (place.path() / "points.db").string();
   const std::string cluster = (place.path() / "cluster.yaml").string();

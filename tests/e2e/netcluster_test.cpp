@@ -8,9 +8,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/support/mpi.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/source_dir.hpp"
 
+using stepcast::test::has_mpi;
 using stepcast::test::Outcome;
 using stepcast::test::run_stepcast;
 
@@ -46,15 +48,10 @@ nlohmann::json run_on_cluster(const std::string& options) {
   return nlohmann::json::parse(outcome.out);
 }
 
-bool has_mpi() { return std::system("command -v mpirun > /dev/null 2>&1") == 0; }
-
 }  // namespace
 
 TEST_CASE("netcluster: a plan on four namespace hosts learns what one worker learns, over real routes") {
-  if (!has_mpi()) {
-    MESSAGE("skipped: mpirun is not installed");
-    return;
-  }
+  if (!has_mpi()) return;
   const Cluster cluster{"--hosts 4 --leaves 2 --spines 2 --rate 200mbit --uplink 100mbit"};
   if (!cluster.up()) return;
   const auto four = run_on_cluster("--train --steps 3 --warmup 0");

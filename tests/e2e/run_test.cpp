@@ -16,9 +16,11 @@
 
 #include "executor/common/record_file.hpp"
 #include "sim/trace/store.hpp"
+#include "tests/support/mpi.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/source_dir.hpp"
 
+using stepcast::test::has_mpi;
 using stepcast::test::Outcome;
 using stepcast::test::run_stepcast;
 using stepcast::test::TemporaryDirectory;
@@ -28,12 +30,6 @@ TEST_SUITE_BEGIN("e2e");
 namespace {
 
 const std::string kScenario = STEPCAST_SOURCE_DIR "/configs/executor/tiny-4-workers.yaml";
-
-bool has_mpi() {
-  if (std::system("command -v mpirun > /dev/null 2>&1") == 0) return true;
-  MESSAGE("skipped: mpirun is not installed");
-  return false;
-}
 
 // Processes of the worker program whose arguments name `folder`.
 std::vector<pid_t> workers_of(const std::string& folder) {
@@ -104,6 +100,37 @@ TEST_CASE("run: what cannot be run is refused before anything starts") {
   refused("--set training.precision=bf16", "training.precision");
   refused("--set training.precision=bf16 --set cluster.node=dgx-h100 --set cluster.gpus_per_node=4", "hint:     training.precision: fp32");
   refused("--launcher no-such-launcher", "not on the PATH");
+}
+
+// A program without its workers, as the first call of ./stepcast leaves it: the cause and the command, and nothing written.
+TEST_CASE("run, measure: a worker that is not built is said, with the command that builds it") {
+  namespace fs = std::filesystem;
+  const TemporaryDirectory place;
+  fs::create_directories(place.path() / "build/app");
+  fs::create_directories(place.path() / "build/share");
+  fs::create_directory_symlink(STEPCAST_SOURCE_DIR, place.path() / "build/share/stepcast");
+  fs::copy_file(STEPCAST_PROGRAM, place.path() / "build/app/stepcast");
+  const std::string program = (place.path() / "build/app/stepcast").string();
+  const std::string db = (place.path() / "some.db").string();
+  for (const std::string& command : {"measure --quick --db " + db, "run " + kScenario + " --db " + db}) {
+    CAPTURE(command);
+    const Outcome alone = stepcast::test::run_shell(program + ' ' + command);
+    CHECK(alone.status == 2);
+    CHECK_MESSAGE(alone.err.find("stepcast-cpu is not beside " + program) != std::string::npos, alone.err);
+    std::ofstream(place.path() / "build/CMakeCache.txt") << "";
+    const Outcome unbuilt = stepcast::test::run_shell(program + ' ' + command);
+    CHECK(unbuilt.status == 2);
+    CHECK_MESSAGE(unbuilt.err.find("stepcast-cpu is not built") != std::string::npos, unbuilt.err);
+    CHECK_MESSAGE(unbuilt.err.find("cmake --build " + (place.path() / "build").string() + " --target stepcast-cpu") != std::string::npos, unbuilt.err);
+    fs::remove(place.path() / "build/CMakeCache.txt");
+    CHECK_FALSE(fs::exists(db));
+  }
+  // A worker that cannot be started, or ends before its first point, leaves no store either.
+  std::ofstream(place.path() / "build/app/stepcast-cpu") << "";
+  CHECK(stepcast::test::run_shell(program + " measure --quick --db " + db + " --launcher no-such-launcher").status == 2);
+  CHECK_FALSE(fs::exists(db));
+  CHECK(stepcast::test::run_shell(program + " measure --quick --workers 1 --db " + db + " --launcher false").status == 3);
+  CHECK_FALSE(fs::exists(db));
 }
 
 // The launcher ends badly: one error, status 3, records kept and their folder named.

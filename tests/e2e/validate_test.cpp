@@ -1,15 +1,16 @@
 // `stepcast validate S.yaml --db F`: forecast, run for real on CPU workers, compared. Skipped, saying so, where no MPI launcher is installed.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/mpi.hpp"
 #include "tests/support/program.hpp"
 
+using stepcast::test::has_mpi;
 using stepcast::test::Outcome;
 using stepcast::test::run_stepcast;
 using stepcast::test::TemporaryDirectory;
@@ -19,12 +20,6 @@ TEST_SUITE_BEGIN("e2e");
 namespace {
 
 const std::string kScenario = STEPCAST_SOURCE_DIR "/configs/executor/tiny-4-workers.yaml";
-
-bool has_mpi() {
-  if (std::system("command -v mpirun > /dev/null 2>&1") == 0) return true;
-  MESSAGE("skipped: mpirun is not installed");
-  return false;
-}
 
 void refused(const std::string& arguments, const std::string& text) {
   const Outcome outcome = run_stepcast(arguments);

@@ -2,7 +2,6 @@
 // 16 bits for both; sums and weights are not, so errors stay below 1e-2 of the norm (bf16 keeps 8 bits: 4e-3).
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -15,26 +14,17 @@
 #include "executor/cuda/flash.hpp"
 #include "executor/cuda/streams.hpp"
 #include "sim/base/random.hpp"
+#include "tests/support/relative_distance.hpp"
 
 using namespace stepcast;
 using namespace stepcast::executor;
+using stepcast::test::relative_distance;
 
 TEST_SUITE_BEGIN("gpu");
 
 namespace {
 
 using Floats = std::vector<float>;
-
-double distance(const Floats& a, const Floats& b) {
-  double difference = 0.0;
-  double size = 1e-30;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double d = double{a[i]} - double{b[i]};
-    difference += d * d;
-    size += double{b[i]} * double{b[i]};
-  }
-  return std::sqrt(difference / size);  // NaN never passes
-}
 
 // Host values in T, and the same on the device.
 template <class T>
@@ -101,11 +91,11 @@ void check_shape(const plan::AttentionShape& s, plan::Dtype dtype) {
   const Operand<T> gpu_dv{static_cast<std::int64_t>(dv.size())};
   cuda::flash_backward(streams[0], dtype, f, tensors, {dout.device(), delta.device(), gpu_dq.device(), gpu_dk.device(), gpu_dv.device()});
   STEPCAST_CUDA(cudaDeviceSynchronize());
-  CHECK(distance(gpu_out.download(), out) < 1e-2);
-  CHECK(distance(gpu_sums.download(), sums) < 1e-3);
-  CHECK(distance(gpu_dq.download(), dq) < 1e-2);
-  CHECK(distance(gpu_dk.download(), dk) < 1e-2);
-  CHECK(distance(gpu_dv.download(), dv) < 1e-2);
+  CHECK(relative_distance(gpu_out.download(), out) < 1e-2);
+  CHECK(relative_distance(gpu_sums.download(), sums) < 1e-3);
+  CHECK(relative_distance(gpu_dq.download(), dq) < 1e-2);
+  CHECK(relative_distance(gpu_dk.download(), dk) < 1e-2);
+  CHECK(relative_distance(gpu_dv.download(), dv) < 1e-2);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 // errors well below 1e-3 of the norm; odd sizes, outputs poisoned before.
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -11,9 +10,11 @@
 #include "executor/cuda/cuda_math.hpp"
 #include "executor/cuda/kernels.hpp"
 #include "sim/base/random.hpp"
+#include "tests/support/relative_distance.hpp"
 
 using namespace stepcast;
 using namespace stepcast::executor;
+using stepcast::test::relative_distance;
 
 TEST_SUITE_BEGIN("gpu");
 
@@ -27,17 +28,6 @@ Floats random_values(std::size_t count, std::uint64_t seed) {
   Floats values(count);
   for (float& v : values) v = static_cast<float>(rng.uniform(-1.0, 1.0));
   return values;
-}
-
-double distance(const Floats& a, const Floats& b) {
-  double difference = 0.0;
-  double size = 1e-30;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double d = double{a[i]} - double{b[i]};
-    difference += d * d;
-    size += double{b[i]} * double{b[i]};
-  }
-  return std::sqrt(difference / size);  // NaN never passes
 }
 
 // The same arrays on both; a call is made on each and one array compared.
@@ -62,7 +52,7 @@ class Both {
       if (hosts_[i].data() != result) continue;
       Floats back(hosts_[i].size());
       gpu_.download(devices_[i], back);
-      return distance(back, hosts_[i]);
+      return relative_distance(back, hosts_[i]);
     }
     return 1.0;
   }

@@ -3,16 +3,17 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <vector>
 
 #include "executor/common/kernels/flash.hpp"
 #include "executor/cpu/attention.hpp"
 #include "sim/base/random.hpp"
+#include "tests/support/relative_distance.hpp"
 
 using namespace stepcast;
 using namespace stepcast::executor;
+using stepcast::test::relative_distance;
 
 TEST_SUITE_BEGIN("unit");
 
@@ -60,16 +61,6 @@ Floats random_values(std::int64_t count, std::uint64_t seed) {
   return values;
 }
 
-double distance(const Floats& a, const Floats& b) {
-  double difference = 0.0;
-  double size = 1e-30;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference += (double{a[i]} - double{b[i]}) * (double{a[i]} - double{b[i]});
-    size += double{b[i]} * double{b[i]};
-  }
-  return std::sqrt(difference / size);  // NaN never passes
-}
-
 kernels::FlashShape flash_shape(const plan::AttentionShape& s) {
   return {s.batch, s.query_heads, s.kv_heads, s.query_length, s.kv_length, static_cast<int>(s.head_dim), static_cast<int>(s.value_dim), s.causal, s.window.value_or(0)};
 }
@@ -110,8 +101,8 @@ TEST_CASE("executor: attention by blocks is attention, forward and backward") {
     for (std::int64_t i = 0; i < kernels::flash_forward_items<float>(f); ++i) {
       kernels::flash_forward<float>(team, i, f, {q.data(), k.data(), v.data()}, flash_out.data(), flash_sums.data(), memory.data());
     }
-    CHECK(distance(flash_out, out) < 1e-5);
-    CHECK(distance(flash_sums, log_sums) < 1e-5);
+    CHECK(relative_distance(flash_out, out) < 1e-5);
+    CHECK(relative_distance(flash_sums, log_sums) < 1e-5);
 
     Floats delta(log_sums.size(), kPoison);
     for (std::int64_t i = 0; i < rows * s.query_heads; ++i) kernels::flash_delta<float>(i, f, flash_out.data(), dout.data(), delta.data());
@@ -121,9 +112,9 @@ TEST_CASE("executor: attention by blocks is attention, forward and backward") {
     for (std::int64_t i = 0; i < kernels::flash_backward_items<float>(f); ++i) {
       kernels::flash_backward<float>(team, i, f, {q.data(), k.data(), v.data()}, {dout.data(), flash_sums.data(), delta.data(), flash_dq.data(), flash_dk.data(), flash_dv.data()}, memory.data());
     }
-    CHECK(distance(flash_dq, dq) < 1e-5);
-    CHECK(distance(flash_dk, dk) < 1e-5);
-    CHECK(distance(flash_dv, dv) < 1e-5);
+    CHECK(relative_distance(flash_dq, dq) < 1e-5);
+    CHECK(relative_distance(flash_dk, dk) < 1e-5);
+    CHECK(relative_distance(flash_dv, dv) < 1e-5);
   }
 }
 

@@ -11,9 +11,11 @@
 #include "executor/cpu/gemm.hpp"
 #include "executor/common/host_adam.hpp"
 #include "sim/base/random.hpp"
+#include "tests/support/relative_distance.hpp"
 
 using namespace stepcast;
 using namespace stepcast::executor;
+using stepcast::test::relative_distance;
 
 TEST_SUITE_BEGIN("unit");
 
@@ -64,16 +66,6 @@ std::vector<double> attention_by_definition(const plan::AttentionShape& s, const
   return out;
 }
 
-double distance(const Floats& a, const std::vector<double>& b) {
-  double difference = 0.0;
-  double size = 0.0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference += (a[i] - b[i]) * (a[i] - b[i]);
-    size += b[i] * b[i];
-  }
-  return std::sqrt(difference / size);
-}
-
 }  // namespace
 
 TEST_CASE("executor: products with transposed operands, and added to what is there") {
@@ -95,7 +87,7 @@ TEST_CASE("executor: products with transposed operands, and added to what is the
           }
         }
       }
-      CHECK(distance(c, expected) < 1e-6);
+      CHECK(relative_distance(c, expected) < 1e-6);
     }
   }
 }
@@ -111,7 +103,7 @@ TEST_CASE("executor: attention forward and backward") {
     Floats out(count(s.batch, s.query_length, s.query_heads, s.value_dim));
     Floats log_sums(count(s.batch, s.query_length, s.query_heads));
     attention_forward(s, {q.data(), k.data(), v.data()}, out.data(), log_sums.data());
-    CHECK(distance(out, attention_by_definition(s, q, k, v)) < 1e-5);
+    CHECK(relative_distance(out, attention_by_definition(s, q, k, v)) < 1e-5);
 
     // d(sum out * w) / d of a few inputs, by central differences of the definition.
     const Floats w = random_values(out.size(), 6);
@@ -169,8 +161,8 @@ TEST_CASE("executor: attention row by row is attention") {
   Floats sums_rows(sums.size());
   math.attention({s, qkv.data()}, out.data(), sums.data());
   for (std::int64_t i = 0; i < rows * s.query_heads; ++i) kernels::attention_row(i, a, out_rows.data(), sums_rows.data());
-  CHECK(distance(out_rows, {out.begin(), out.end()}) < 1e-6);
-  CHECK(distance(sums_rows, {sums.begin(), sums.end()}) < 1e-6);
+  CHECK(relative_distance(out_rows, out) < 1e-6);
+  CHECK(relative_distance(sums_rows, sums) < 1e-6);
 
   const Floats dout = random_values(out.size(), 8);
   Floats d(qkv.size());
@@ -179,5 +171,5 @@ TEST_CASE("executor: attention row by row is attention") {
   const kernels::AttentionSlopes slopes{out.data(), sums.data(), dout.data()};
   for (std::int64_t i = 0; i < rows * s.query_heads; ++i) kernels::attention_query_gradient(i, a, slopes, d_rows.data());
   for (std::int64_t i = 0; i < rows * s.kv_heads; ++i) kernels::attention_key_gradient(i, a, slopes, d_rows.data());
-  CHECK(distance(d_rows, {d.begin(), d.end()}) < 1e-5);
+  CHECK(relative_distance(d_rows, d) < 1e-5);
 }
