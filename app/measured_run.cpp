@@ -4,11 +4,11 @@
 #include <charconv>
 #include <numeric>
 #include <optional>
-#include <variant>
 
 #include <fmt/format.h>
 
 #include "app/command_line.hpp"
+#include "app/instruction_names.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
 #include "sim/run/spans.hpp"
@@ -60,31 +60,13 @@ void check_complete(const std::vector<Records>& records) {
   }
 }
 
-// What an instruction of the compute stream was to the step.
-std::string part_name(const plan::Instruction& instruction) {
-  struct Name {
-    std::string operator()(const plan::Compute&) const { return "compute"; }
-    std::string operator()(const plan::Collective& c) const { return fmt::format("{} {}", plan::name_of(c.purpose), plan::name_of(c.kind)); }
-    std::string operator()(const plan::Send&) const { return "pipeline send"; }
-    std::string operator()(const plan::Recv&) const { return "pipeline receive"; }
-    std::string operator()(const plan::Copy& c) const { return fmt::format("copy {}", plan::name_of(c.kind)); }
-    std::string operator()(const plan::HostCompute&) const { return "host compute"; }
-    std::string operator()(const plan::LoadBatch&) const { return "input"; }
-    std::string operator()(const plan::Alloc&) const { return ""; }
-    std::string operator()(const plan::Free&) const { return ""; }
-    std::string operator()(const plan::Record&) const { return ""; }
-    std::string operator()(const plan::Wait&) const { return ""; }
-  };
-  return std::visit(Name{}, instruction.body);
-}
-
 std::vector<MeasuredPart> parts_of(const plan::Program& program, const StepRecord& step, Duration whole) {
   std::vector<MeasuredPart> parts;
   Duration busy;
   for (const executor::InstructionTime& t : step.instructions) {
     const plan::Instruction& i = program.instructions[t.instruction];
     if (program.streams[i.stream.index()].kind != plan::StreamKind::kCompute) continue;
-    const std::string name = i.stage == plan::Stage::kOptimizer && std::holds_alternative<plan::Compute>(i.body) ? "optimizer" : part_name(i);
+    const std::string name = i.stage == plan::Stage::kOptimizer && std::holds_alternative<plan::Compute>(i.body) ? "optimizer" : instruction_name(i.body, "compute");
     auto it = std::find_if(parts.begin(), parts.end(), [&](const MeasuredPart& p) { return p.name == name; });
     if (it == parts.end()) it = parts.insert(parts.end(), {name, Duration{}});
     const Duration time = nanoseconds(t.time.end - t.time.begin);

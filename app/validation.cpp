@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "app/instruction_names.hpp"
 #include "executor/common/device.hpp"
 #include "sim/base/check.hpp"
 #include "sim/base/diagnostic.hpp"
@@ -54,21 +55,8 @@ SpansByKey by_key(const trace::Recording& recording) {
 }
 
 std::string work_of(const plan::Program& program, const plan::Instruction& instruction) {
-  struct Name {
-    const plan::Program& program;
-    std::string operator()(const plan::Compute& c) const { return plan::name_of(program.kernels[c.kernel.index()].op); }
-    std::string operator()(const plan::Collective& c) const { return fmt::format("{} {}", plan::name_of(c.purpose), plan::name_of(c.kind)); }
-    std::string operator()(const plan::Send&) const { return "send"; }
-    std::string operator()(const plan::Recv&) const { return "receive"; }
-    std::string operator()(const plan::Copy& c) const { return fmt::format("copy {}", plan::name_of(c.kind)); }
-    std::string operator()(const plan::HostCompute&) const { return "host compute"; }
-    std::string operator()(const plan::LoadBatch&) const { return "input"; }
-    std::string operator()(const plan::Alloc&) const { return ""; }
-    std::string operator()(const plan::Free&) const { return ""; }
-    std::string operator()(const plan::Record&) const { return ""; }
-    std::string operator()(const plan::Wait&) const { return ""; }
-  };
-  return std::visit(Name{program}, instruction.body);
+  const auto* compute = std::get_if<plan::Compute>(&instruction.body);
+  return instruction_name(instruction.body, compute == nullptr ? "" : plan::name_of(program.kernels[compute->kernel.index()].op));
 }
 
 struct Times {

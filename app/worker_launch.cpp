@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "app/data_files.hpp"
@@ -13,15 +15,37 @@ namespace stepcast::app {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// The workers that this build has targets of (app/CMakeLists.txt).
+constexpr std::string_view kTargets = STEPCAST_WORKERS;
+
+UserError not_here(const fs::path& worker, const std::string& backend) {
+  const std::string name = worker.filename().string();
+  const fs::path build = worker.parent_path().parent_path();
+  const bool cpu = backend == "cpu";
+  Diagnostic what{.path = "--backend"};
+  if (!fs::exists(build / "CMakeCache.txt")) {
+    what.problem = fmt::format("{} is not beside {}", name, own_executable().string());
+    what.hint = fmt::format("build it from a checkout (cmake --build BUILD --target {}) and copy it to {}", name, worker.parent_path().string());
+  } else if (kTargets.find(name) != std::string_view::npos) {
+    what.problem = fmt::format("{} is not built yet", name);
+    what.hint = fmt::format("cmake --build {} --target {}", build.string(), name);
+  } else {
+    what.problem = fmt::format("{} is not built: {} was not found when {} was configured", name, cpu ? "MPI" : "CUDA 12 or later, cuBLASLt or NCCL", build.string());
+    what.hint = fmt::format("install {}, then: cmake {} && cmake --build {} --target {}", cpu ? "libopenmpi-dev and openmpi-bin" : "the CUDA toolkit and NCCL", build.string(), build.string(), name);
+  }
+  return UserError(what);
+}
+
+}  // namespace
+
 std::string worker_of(const std::string& backend) {
   if (backend != "cpu" && backend != "cuda") {
     throw UserError(Diagnostic{.path = "--backend", .problem = "unknown '" + backend + "'", .expected = "cpu or cuda"});
   }
   const fs::path worker = own_executable().parent_path() / ("stepcast-" + backend);
-  if (!fs::exists(worker)) {
-    throw UserError(Diagnostic{.path = "--backend", .problem = fmt::format("{} is not built here", worker.filename().string()),
-                               .hint = backend == "cpu" ? "install an MPI library (libopenmpi-dev, openmpi-bin) and build again" : "install the CUDA toolkit and NCCL and build again"});
-  }
+  if (!fs::exists(worker)) throw not_here(worker, backend);
   return worker.string();
 }
 

@@ -1,6 +1,7 @@
 // `stepcast measure`: micro-benchmarks of the machine, into the store that `calibrate` fits.
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <set>
 #include <thread>
@@ -107,7 +108,9 @@ class Campaign {
  public:
   Campaign(const Invocation& invocation, std::string backend) : invocation_{invocation}, backend_{std::move(backend)}, worker_{worker_of(backend_)}, folder_{invocation.text("records")} {
     machine_ = invocation.text("machine").value_or(machine_name());
-    if (const auto file = invocation.text("db")) store_.emplace(*file, trace::Store::Mode::kAppend);
+    file_ = invocation.text("db");
+    // A folder that is not there is said before anything is measured.
+    if (file_ && (std::filesystem::exists(*file_) || !std::filesystem::exists(std::filesystem::absolute(*file_).parent_path()))) open_store();
   }
 
   Measured measure(std::int32_t workers, const MakePlan& make, Progress& progress) {
@@ -126,6 +129,7 @@ class Campaign {
       const std::vector<executor::Records> records = read_all(base, workers);
       if (records.empty()) return;
       std::vector<MeasuredPoint> now = measured_points(plan, records);
+      if (file_ && now.size() > points.size()) open_store();
       for (std::size_t i = points.size(); i < now.size() && store_; ++i) store_->append(stored_point(now[i], point_key(backend_, machine_, workers, now[i].name), records.front(), utc_now()));
       points = std::move(now);
       refused = left_out(records.front());
@@ -145,6 +149,10 @@ class Campaign {
   }
 
  private:
+  // A new file begins with its first point: none is left behind where no worker runs.
+  void open_store() {
+    if (!store_) store_.emplace(*file_, trace::Store::Mode::kAppend);
+  }
   std::set<std::string> known(std::int32_t workers) {
     if (!store_) return {};
     std::set<std::string> names;
@@ -159,6 +167,7 @@ class Campaign {
   std::string worker_;
   std::string machine_;
   RecordFolder folder_;
+  std::optional<std::string> file_;
   std::optional<trace::Store> store_;
 };
 
