@@ -137,6 +137,7 @@ std::string measured_text(const MeasuredRun& run, const plan::Plan& plan, const 
   text += line("backend", fmt::format("{}: {} worker{} on {} host{} ({}), {} thread{} each", run.backend, plan.world_size(), plan.world_size() == 1 ? "" : "s",
                                       run.hosts.size(), run.hosts.size() == 1 ? "" : "s", where, fact("threads"), fact("threads") == "1" ? "" : "s"));
   text += line("messages", fact("nccl").empty() ? fmt::format("{}, {} collectives", fact("mpi"), fact("collectives")) : fmt::format("NCCL {}", fact("nccl")));
+  if (const std::string attention = fact("attention"); !attention.empty()) text += line("attention", wrap(attention, 84, std::string(16, ' ')));
   text += line("data", fact("data"));
   if (const std::string factor = fact("shrink"); factor != "1" && !factor.empty()) text += line("shrunk", fmt::format("sides of matrices divided by {}: not the plan's own time", factor));
   if (const std::string note = fact("fewer"); !note.empty()) text += line("played", wrap(note, 84, std::string(16, ' ')));

@@ -45,6 +45,19 @@ std::size_t copied_bytes(const plan::Body& body) {
   return 0;
 }
 
+kernels::FlashShape shape_of(const plan::AttentionShape& s) {
+  return {s.batch, s.query_heads, s.kv_heads, s.query_length, s.kv_length, static_cast<int>(s.head_dim), static_cast<int>(s.value_dim), s.causal, s.window.value_or(0)};
+}
+
+// Libraries compute the attention of fp8 models in 16 bits too.
+plan::Dtype attention_dtype(const plan::Kernel& kernel) { return kernel.dtype == plan::Dtype::kFp8 ? plan::Dtype::kBf16 : kernel.dtype; }
+cudnn::Pass attention_pass(const plan::Kernel& kernel) { return kernel.pass == plan::Pass::kForward ? cudnn::Pass::kForward : cudnn::Pass::kBackward; }
+
+// In 16 bits.
+bool has_short_attention(const plan::Kernel& kernel) {
+  return kernel.attention && (attention_dtype(kernel) == plan::Dtype::kBf16 || attention_dtype(kernel) == plan::Dtype::kFp16);
+}
+
 // Device memory that operators take pieces of in turn.
 class Ring {
  public:
@@ -78,23 +91,31 @@ struct CudaPayload::Lane {
   Ring out;
   Ring moved;
   Ring landed;
+  Ring work;  // of cuDNN's attention
   HostSide host;
   std::int64_t updates = 0;
 
   Lane(const plan::Program& program, plan::StreamId stream) : host{program, stream} {}
 };
 
-CudaPayload::CudaPayload(const plan::Program& program, const Streams& streams, Matmul& matmul, std::uint64_t seed)
-    : program_{program}, streams_{streams}, matmul_{matmul} {
+CudaPayload::CudaPayload(const plan::Program& program, const Streams& streams, Matmul& matmul, cudnn::AttentionLibrary& library, std::uint64_t seed)
+    : program_{program}, streams_{streams}, matmul_{matmul}, library_{library} {
   for (std::size_t s = 0; s < streams.size(); ++s) {
     auto lane = std::make_unique<Lane>(program, plan::StreamId{s});
     std::size_t in = 0;
     std::size_t out = 0;
     std::size_t moved = 0;
+    std::size_t work = 0;
     for (const plan::Instruction& i : program.instructions) {
       if (i.stream.index() != s) continue;
       if (const auto* compute = std::get_if<plan::Compute>(&i.body)) {
-        const auto [operands, results] = footprint(program.kernels[compute->kernel.index()]);
+        const plan::Kernel& kernel = program.kernels[compute->kernel.index()];
+        const auto [operands, results] = footprint(kernel);
+        if (has_short_attention(kernel)) {
+          // Compiled now, so that no step waits for it.
+          const auto* plan = library.plan(shape_of(*kernel.attention), attention_dtype(kernel), attention_pass(kernel));
+          if (plan != nullptr) work = std::max(work, plan->workspace());
+        }
         in = std::max(in, operands);
         out = std::max(out, results);
       }
@@ -103,6 +124,7 @@ CudaPayload::CudaPayload(const plan::Program& program, const Streams& streams, M
       moved = std::max(moved, size_of(moved_bytes(i.body)));
     }
     const cudaStream_t stream = streams[s];
+    if (work > 0) lane->work.resize(aligned(work));
     if (in + out > 0) {
       lane->in.resize(std::max(kLeast, 2 * in + kLine));
       lane->out.resize(std::max(kLeast, 2 * out + kLine));
@@ -135,12 +157,48 @@ void CudaPayload::gemm(Lane& l, std::size_t stream, const plan::Kernel& kernel) 
 }
 
 void CudaPayload::attention(Lane& l, cudaStream_t stream, const plan::Kernel& kernel) {
-  const plan::AttentionShape& s = *kernel.attention;
-  const kernels::FlashShape f{s.batch, s.query_heads, s.kv_heads, s.query_length, s.kv_length, static_cast<int>(s.head_dim), static_cast<int>(s.value_dim), s.causal, s.window.value_or(0)};
-  // Libraries compute the attention of fp8 models in 16 bits too.
-  const plan::Dtype dtype = kernel.dtype == plan::Dtype::kFp8 ? plan::Dtype::kBf16 : kernel.dtype;
-  if (flash_can(f, dtype)) return attention_by_blocks(l, stream, f, dtype, kernel.pass == plan::Pass::kForward);
+  const kernels::FlashShape s = shape_of(*kernel.attention);
+  const plan::Dtype dtype = attention_dtype(kernel);
+  const bool forward = attention_pass(kernel) == cudnn::Pass::kForward;
+  if (has_short_attention(kernel)) {
+    if (const auto* plan = library_.plan(s, dtype, attention_pass(kernel))) return attention_by_library(l, stream, s, *plan, forward);
+  }
+  if (flash_can(s, dtype)) return attention_by_blocks(l, stream, s, dtype, forward);
   attention_by_rows(l, stream, kernel);
+}
+
+void CudaPayload::attention_by_library(Lane& l, cudaStream_t stream, const kernels::FlashShape& s, const cudnn::AttentionPlan& plan, bool forward) {
+  const std::size_t q = 2 * product(s.batch, s.query_length, s.query_heads, s.head_dim);
+  const std::size_t k = 2 * product(s.batch, s.kv_length, s.kv_heads, s.head_dim);
+  const std::size_t v = 2 * product(s.batch, s.kv_length, s.kv_heads, s.value_dim);
+  const std::size_t o = 2 * product(s.batch, s.query_length, s.query_heads, s.value_dim);
+  const std::size_t sums = 4 * product(s.batch, s.query_length, s.query_heads);
+  cudnn::AttentionOperands operands{.q = l.in.take(q), .k = l.in.take(k), .v = l.in.take(v)};
+  if (forward) {
+    operands.out = l.out.take(o);
+    operands.log_sums = reinterpret_cast<float*>(l.out.take(sums));
+  } else {  // what the forward pass left is random here: the work is the same
+    operands.out = l.in.take(o);
+    operands.log_sums = reinterpret_cast<float*>(l.in.take(sums));
+    operands.dout = l.in.take(o);
+    operands.dq = l.out.take(q);
+    operands.dk = l.out.take(k);
+    operands.dv = l.out.take(v);
+  }
+  if (plan.zeroed() > 0) STEPCAST_CUDA(cudaMemsetAsync(l.work.data(), 0, plan.zeroed(), stream));
+  library_.run(plan, stream, operands, l.work.data());
+}
+
+std::string CudaPayload::attention_account() const {
+  bool half = false;
+  bool single = false;
+  for (const plan::Kernel& kernel : program_.kernels) {
+    if (!kernel.attention) continue;
+    (has_short_attention(kernel) ? half : single) = true;
+  }
+  std::string text = half ? library_.account() : "";
+  if (single) text += std::string{half ? "; " : ""} + "our own kernel, row by row in fp32";
+  return text.empty() ? "none" : text;
 }
 
 void CudaPayload::attention_by_blocks(Lane& l, cudaStream_t stream, const kernels::FlashShape& s, plan::Dtype dtype, bool forward) {

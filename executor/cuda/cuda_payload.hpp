@@ -1,5 +1,5 @@
 // executor/cuda/cuda_payload.hpp — the work of a plan on random numbers, on a GPU: matrix products by cuBLASLt in their format, attention by
-// blocks on tensor cores (16 bits) or row by row (fp32), Adam, streams of bytes, copies between locked, pageable or managed host memory and
+// cuDNN where it is and takes the shape, else by blocks on tensor cores (16 bits) or row by row (fp32, odd widths), Adam, streams of bytes, copies between locked, pageable or managed host memory and
 // the device, host Adam, NVMe.
 //
 // Data     every stream has a block of random inputs and one of results, larger than the caches; operators take the next ones in turn.
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "executor/common/payload.hpp"
+#include "executor/cuda/cudnn/attention_library.hpp"
 #include "executor/cuda/flash.hpp"
 #include "executor/cuda/host_side.hpp"
 #include "executor/cuda/matmul.hpp"
@@ -20,7 +21,7 @@ namespace stepcast::executor::cuda {
 
 class CudaPayload : public Payload {
  public:
-  CudaPayload(const plan::Program& program, const Streams& streams, Matmul& matmul, std::uint64_t seed);
+  CudaPayload(const plan::Program& program, const Streams& streams, Matmul& matmul, cudnn::AttentionLibrary& library, std::uint64_t seed);
   ~CudaPayload() override;
 
   void begin_step() override;
@@ -37,12 +38,15 @@ class CudaPayload : public Payload {
   void load_batch(std::size_t i) override;
   // Nothing, or the error of a file that failed.
   [[nodiscard]] std::vector<std::pair<std::string, double>> values() const override;
+  // Who computes the program's attention, and why not cuDNN where it does not.
+  [[nodiscard]] std::string attention_account() const;
 
  private:
   struct Lane;  // the data of a stream
   Lane& lane(std::size_t i) { return *lanes_[program_.instructions[i].stream.index()]; }
   void gemm(Lane& lane, std::size_t stream, const plan::Kernel& kernel);
   void attention(Lane& lane, cudaStream_t stream, const plan::Kernel& kernel);
+  void attention_by_library(Lane& lane, cudaStream_t stream, const kernels::FlashShape& shape, const cudnn::AttentionPlan& plan, bool forward);
   static void* host_memory(Lane& lane, plan::Memory kind);
   static void attention_by_blocks(Lane& lane, cudaStream_t stream, const kernels::FlashShape& shape, plan::Dtype dtype, bool forward);
   static void attention_by_rows(Lane& lane, cudaStream_t stream, const plan::Kernel& kernel);
@@ -50,6 +54,7 @@ class CudaPayload : public Payload {
   const plan::Program& program_;
   const Streams& streams_;
   Matmul& matmul_;
+  cudnn::AttentionLibrary& library_;
   std::vector<std::unique_ptr<Lane>> lanes_;
 };
 

@@ -98,7 +98,6 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ProcessPlace& pl
                                                          {"cuda", std::to_string(runtime)},
                                                          {"nccl", std::to_string(nccl)},
                                                          {"collectives", "NCCL's choice"},
-                                                         {"attention", options.train ? "row by row in fp32" : "by blocks on tensor cores in 16 bits, row by row in fp32"},
                                                          {"shared_gpu", shared ? "yes" : "no"},
                                                          {"threads", "1"},
                                                          {"data", options.train ? "a model that learns" : "random"},
@@ -150,8 +149,17 @@ void run(const ProcessPlace& place, const WorkerOptions& options) {
   Communicators communicators{plan, rank, *rendezvous};
   CudaMath math{streams, matmul};
   const auto seed = static_cast<std::uint64_t>(options.seed);
-  const std::unique_ptr<Payload> payload = options.train ? std::unique_ptr<Payload>{std::make_unique<ModelPayload>(plan, rank, options.plan, math, seed)}
-                                                         : std::make_unique<CudaPayload>(program, streams, matmul, seed + place.rank);
+  cudnn::AttentionLibrary library = cudnn::AttentionLibrary::find();
+  std::unique_ptr<Payload> payload;
+  std::string attention = "our own kernel, row by row in fp32";
+  if (options.train) {
+    payload = std::make_unique<ModelPayload>(plan, rank, options.plan, math, seed);
+  } else {
+    auto random = std::make_unique<CudaPayload>(program, streams, matmul, library, seed + place.rank);
+    attention = random->attention_account();
+    payload = std::move(random);
+  }
+  records.facts({{"attention", attention}});
   CudaDevice device{plan, rank, streams, communicators, *payload, options.memory};
   if (options.measure) {
     measure_points(program, device, together, {.budget_s = options.point_budget_s}, 0, [&] { return readings_of(nvml); }, records);

@@ -1,8 +1,8 @@
-// Attention on tensor cores against the CPU's, which tests hold against its definition (unit/executor_kernels_test.cpp). Operands are rounded to
+// Attention on tensor cores, ours and cuDNN's, against the CPU's, which tests hold against its definition (unit/executor_kernels_test.cpp). Operands are rounded to
 // 16 bits for both; sums and weights are not, so errors stay below 1e-2 of the norm (bf16 keeps 8 bits: 4e-3).
 #include <doctest/doctest.h>
 
-#include <cstring>
+#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -11,6 +11,7 @@
 
 #include "executor/cpu/attention.hpp"
 #include "executor/cuda/check.hpp"
+#include "executor/cuda/cudnn/attention_library.hpp"
 #include "executor/cuda/flash.hpp"
 #include "executor/cuda/streams.hpp"
 #include "sim/base/random.hpp"
@@ -62,40 +63,87 @@ class Operand {
   T* device_ = nullptr;
 };
 
+kernels::FlashShape flash_shape(const plan::AttentionShape& s) {
+  return {s.batch, s.query_heads, s.kv_heads, s.query_length, s.kv_length, static_cast<int>(s.head_dim), static_cast<int>(s.value_dim), s.causal, s.window.value_or(0)};
+}
+
+// Operands of both passes, and what the CPU makes of them.
+template <class T>
+struct Case {
+  explicit Case(const plan::AttentionShape& s)
+      : q{s.batch * s.query_length * s.query_heads * s.head_dim, 1},
+        k{s.batch * s.kv_length * s.kv_heads * s.head_dim, 2},
+        v{s.batch * s.kv_length * s.kv_heads * s.value_dim, 3},
+        dout{s.batch * s.query_length * s.query_heads * s.value_dim, 4},
+        out(dout.host().size()),
+        sums(static_cast<std::size_t>(s.batch * s.query_length * s.query_heads)),
+        dq(q.host().size()),
+        dk(k.host().size()),
+        dv(v.host().size()) {
+    attention_forward(s, {q.host().data(), k.host().data(), v.host().data()}, out.data(), sums.data());
+    attention_backward(s, {q.host().data(), k.host().data(), v.host().data()}, out.data(), sums.data(), dout.host().data(), {dq.data(), dk.data(), dv.data()});
+  }
+  Operand<T> q, k, v, dout;
+  Floats out, sums, dq, dk, dv;
+};
+
+template <class T>
+std::int64_t count_of(const std::vector<T>& values) {
+  return static_cast<std::int64_t>(values.size());
+}
+
 template <class T>
 void check_shape(const plan::AttentionShape& s, plan::Dtype dtype) {
-  const kernels::FlashShape f{s.batch, s.query_heads, s.kv_heads, s.query_length, s.kv_length, static_cast<int>(s.head_dim), static_cast<int>(s.value_dim), s.causal, s.window.value_or(0)};
+  const kernels::FlashShape f = flash_shape(s);
   REQUIRE(cuda::flash_can(f, dtype));
-  const std::int64_t rows = s.batch * s.query_length;
-  const std::int64_t keys = s.batch * s.kv_length;
-  const Operand<T> q{rows * s.query_heads * s.head_dim, 1};
-  const Operand<T> k{keys * s.kv_heads * s.head_dim, 2};
-  const Operand<T> v{keys * s.kv_heads * s.value_dim, 3};
-  const Operand<T> dout{rows * s.query_heads * s.value_dim, 4};
-  Floats out(dout.host().size());
-  Floats sums(static_cast<std::size_t>(rows * s.query_heads));
-  attention_forward(s, {q.host().data(), k.host().data(), v.host().data()}, out.data(), sums.data());
-  Floats dq(q.host().size());
-  Floats dk(k.host().size());
-  Floats dv(v.host().size());
-  attention_backward(s, {q.host().data(), k.host().data(), v.host().data()}, out.data(), sums.data(), dout.host().data(), {dq.data(), dk.data(), dv.data()});
-
+  const Case<T> c{s};
   const cuda::Streams streams{1};
-  const Operand<T> gpu_out{static_cast<std::int64_t>(out.size())};
-  const Operand<float> gpu_sums{static_cast<std::int64_t>(sums.size())};
-  const cuda::FlashTensors tensors{q.device(), k.device(), v.device(), gpu_out.device(), gpu_sums.device()};
+  const Operand<T> gpu_out{count_of(c.out)};
+  const Operand<float> gpu_sums{count_of(c.sums)};
+  const cuda::FlashTensors tensors{c.q.device(), c.k.device(), c.v.device(), gpu_out.device(), gpu_sums.device()};
   cuda::flash_forward(streams[0], dtype, f, tensors);
-  const Operand<float> delta{static_cast<std::int64_t>(sums.size())};
-  const Operand<float> gpu_dq{static_cast<std::int64_t>(dq.size())};
-  const Operand<T> gpu_dk{static_cast<std::int64_t>(dk.size())};
-  const Operand<T> gpu_dv{static_cast<std::int64_t>(dv.size())};
-  cuda::flash_backward(streams[0], dtype, f, tensors, {dout.device(), delta.device(), gpu_dq.device(), gpu_dk.device(), gpu_dv.device()});
+  const Operand<float> delta{count_of(c.sums)};
+  const Operand<float> gpu_dq{count_of(c.dq)};
+  const Operand<T> gpu_dk{count_of(c.dk)};
+  const Operand<T> gpu_dv{count_of(c.dv)};
+  cuda::flash_backward(streams[0], dtype, f, tensors, {c.dout.device(), delta.device(), gpu_dq.device(), gpu_dk.device(), gpu_dv.device()});
   STEPCAST_CUDA(cudaDeviceSynchronize());
-  CHECK(relative_distance(gpu_out.download(), out) < 1e-2);
-  CHECK(relative_distance(gpu_sums.download(), sums) < 1e-3);
-  CHECK(relative_distance(gpu_dq.download(), dq) < 1e-2);
-  CHECK(relative_distance(gpu_dk.download(), dk) < 1e-2);
-  CHECK(relative_distance(gpu_dv.download(), dv) < 1e-2);
+  CHECK(relative_distance(gpu_out.download(), c.out) < 1e-2);
+  CHECK(relative_distance(gpu_sums.download(), c.sums) < 1e-3);
+  CHECK(relative_distance(gpu_dq.download(), c.dq) < 1e-2);
+  CHECK(relative_distance(gpu_dk.download(), c.dk) < 1e-2);
+  CHECK(relative_distance(gpu_dv.download(), c.dv) < 1e-2);
+}
+
+// The same by cuDNN, on a stream that is not the default one.
+template <class T>
+void check_library(cudnn::AttentionLibrary& library, const plan::AttentionShape& s, plan::Dtype dtype) {
+  const cudnn::AttentionPlan* const forward = library.plan(flash_shape(s), dtype, cudnn::Pass::kForward);
+  const cudnn::AttentionPlan* const backward = library.plan(flash_shape(s), dtype, cudnn::Pass::kBackward);
+  REQUIRE_MESSAGE(forward != nullptr, library.account());
+  REQUIRE_MESSAGE(backward != nullptr, library.account());
+  const Case<T> c{s};
+  const cuda::Streams streams{1};
+  const Operand<T> out{count_of(c.out)};
+  const Operand<float> sums{count_of(c.sums)};
+  const Operand<T> dq{count_of(c.dq)};
+  const Operand<T> dk{count_of(c.dk)};
+  const Operand<T> dv{count_of(c.dv)};
+  const Operand<float> work{static_cast<std::int64_t>((std::max(forward->workspace(), backward->workspace()) + 3) / 4 + 1)};
+  cudnn::AttentionOperands operands{.q = c.q.device(), .k = c.k.device(), .v = c.v.device(), .out = out.device(), .log_sums = sums.device()};
+  library.run(*forward, streams[0], operands, work.device());
+  operands.dout = c.dout.device();
+  operands.dq = dq.device();
+  operands.dk = dk.device();
+  operands.dv = dv.device();
+  STEPCAST_CUDA(cudaMemsetAsync(work.device(), 0, backward->zeroed(), streams[0]));
+  library.run(*backward, streams[0], operands, work.device());
+  STEPCAST_CUDA(cudaDeviceSynchronize());
+  CHECK(relative_distance(out.download(), c.out) < 1e-2);
+  CHECK(relative_distance(sums.download(), c.sums) < 1e-3);
+  CHECK(relative_distance(dq.download(), c.dq) < 1e-2);
+  CHECK(relative_distance(dk.download(), c.dk) < 1e-2);
+  CHECK(relative_distance(dv.download(), c.dv) < 1e-2);
 }
 
 }  // namespace
@@ -109,6 +157,22 @@ TEST_CASE("cuda: attention by blocks on tensor cores, forward and backward") {
     CAPTURE(s.query_length);
     check_shape<__nv_bfloat16>(s, plan::Dtype::kBf16);
     check_shape<__half>(s, plan::Dtype::kFp16);
+  }
+}
+
+TEST_CASE("cuda: attention by cuDNN, forward and backward") {
+  cudnn::AttentionLibrary library = cudnn::AttentionLibrary::find();
+  if (library.account().starts_with("our own")) {
+    MESSAGE("skipped: " << library.account());
+    return;
+  }
+  const std::vector<plan::AttentionShape> shapes{
+      {1, 2, 2, 128, 128, 64, 64, true, std::nullopt}, {2, 4, 2, 200, 200, 128, 128, true, std::nullopt}, {1, 4, 4, 256, 256, 64, 64, false, std::nullopt},
+  };
+  for (const plan::AttentionShape& s : shapes) {
+    CAPTURE(s.query_length);
+    check_library<__nv_bfloat16>(library, s, plan::Dtype::kBf16);
+    check_library<__half>(library, s, plan::Dtype::kFp16);
   }
 }
 

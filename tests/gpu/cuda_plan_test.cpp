@@ -117,7 +117,9 @@ TEST_CASE("cuda: points of every kind are measured, in random data, and those th
   const cuda::Streams streams{program.streams.size()};
   cuda::Matmul matmul{program.streams.size()};
   cuda::Communicators communicators{plan, rank, *rendezvous};
-  cuda::CudaPayload payload{program, streams, matmul, 1};
+  cudnn::AttentionLibrary library = cudnn::AttentionLibrary::find();
+  cuda::CudaPayload payload{program, streams, matmul, library, 1};
+  MESSAGE("attention by " << payload.attention_account());
   cuda::CudaDevice device{plan, rank, streams, communicators, payload, kMemory};
   Alone alone;
   const std::string file = (folder / "points.records").string();
