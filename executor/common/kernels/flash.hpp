@@ -65,6 +65,26 @@ struct FlashSlopes {
 STEPCAST_HOST_DEVICE constexpr int padded(int width) { return width + 8; }
 STEPCAST_HOST_DEVICE constexpr int padded_floats(int width) { return width + 4; }
 
+// Steps between rows of global memory and of tiles, and where a head's rows begin.
+struct FlashLayout {
+  std::int64_t q, o, k, v;             // global, elements
+  int tile_head, tile_value;           // tiles of T
+  int tile_head_sums, tile_value_sums; // tiles of floats
+  STEPCAST_HOST_DEVICE explicit FlashLayout(const FlashShape& s)
+      : q{s.query_heads * s.head_dim},
+        o{s.query_heads * s.value_dim},
+        k{s.kv_heads * s.head_dim},
+        v{s.kv_heads * s.value_dim},
+        tile_head{padded(s.head_dim)},
+        tile_value{padded(s.value_dim)},
+        tile_head_sums{padded_floats(s.head_dim)},
+        tile_value_sums{padded_floats(s.value_dim)} {}
+  STEPCAST_HOST_DEVICE std::int64_t key(const FlashShape& s, std::int64_t batch, std::int64_t row, std::int64_t head) const { return (batch * s.kv_length + row) * k + head * s.head_dim; }
+  STEPCAST_HOST_DEVICE std::int64_t value(const FlashShape& s, std::int64_t batch, std::int64_t row, std::int64_t head) const { return (batch * s.kv_length + row) * v + head * s.value_dim; }
+  STEPCAST_HOST_DEVICE std::int64_t query(const FlashShape& s, std::int64_t batch, std::int64_t row, std::int64_t head) const { return (batch * s.query_length + row) * q + head * s.head_dim; }
+  STEPCAST_HOST_DEVICE std::int64_t out(const FlashShape& s, std::int64_t batch, std::int64_t row, std::int64_t head) const { return (batch * s.query_length + row) * o + head * s.value_dim; }
+};
+
 // Pieces of a team's memory, one behind the other, each on a line of 128 bytes.
 class Carver {
  public:
@@ -116,6 +136,21 @@ STEPCAST_HOST_DEVICE std::int64_t flash_forward_items(const FlashShape& s) {
   return s.batch * s.query_heads * blocks_of(s.query_length, FlashForwardTiles<T>::kQueries);
 }
 
+// Both passes: a block of keys and values into their tiles, zeros behind the last. Answers how many there are.
+template <class Tiles, class T, class Team>
+STEPCAST_HOST_DEVICE std::int64_t load_keys(Team& team, const Tiles& t, const FlashShape& s, const FlashLayout& at, const FlashInputs<T>& in, std::int64_t batch, std::int64_t first, std::int64_t kv_head) {
+  const std::int64_t keys = s.kv_length - first < Tiles::kKeys ? s.kv_length - first : Tiles::kKeys;
+  team.copy_rows(t.k, at.tile_head, in.k + at.key(s, batch, first, kv_head), at.k, Tiles::kKeys, keys, s.head_dim);
+  team.copy_rows(t.v, at.tile_value, in.v + at.value(s, batch, first, kv_head), at.v, Tiles::kKeys, keys, s.value_dim);
+  return keys;
+}
+
+// Both passes: a block of queries into its tile.
+template <class Tiles, class T, class Team>
+STEPCAST_HOST_DEVICE void load_queries(Team& team, const Tiles& t, const FlashShape& s, const FlashLayout& at, const FlashInputs<T>& in, std::int64_t batch, std::int64_t first, std::int64_t rows, std::int64_t head) {
+  team.copy_rows(t.q, at.tile_head, in.q + at.query(s, batch, first, head), at.q, Tiles::kQueries, rows, s.head_dim);
+}
+
 // Item: a block of queries of one head; those that see most come first.
 template <class T, class Team>
 STEPCAST_HOST_DEVICE void flash_forward(Team& team, std::int64_t item, const FlashShape& s, const FlashInputs<T>& in, T* out, float* log_sums, unsigned char* memory) {
@@ -126,18 +161,13 @@ STEPCAST_HOST_DEVICE void flash_forward(Team& team, std::int64_t item, const Fla
   const std::int64_t head = item % heads % s.query_heads;
   const std::int64_t batch = item % heads / s.query_heads;
   const std::int64_t rows = s.query_length - first < Tiles::kQueries ? s.query_length - first : Tiles::kQueries;
-  const std::int64_t kv = head / s.group();
-  const std::int64_t q_stride = s.query_heads * s.head_dim;
-  const std::int64_t k_stride = s.kv_heads * s.head_dim;
-  const std::int64_t v_stride = s.kv_heads * s.value_dim;
-  const int dp = padded(s.head_dim);
-  const int vp = padded(s.value_dim);
-  const int op = padded_floats(s.value_dim);
+  const FlashLayout at{s};
+  const int op = at.tile_value_sums;
   constexpr int kSp = padded_floats(Tiles::kKeys);
   constexpr int kPp = padded(Tiles::kKeys);
   const float scale = s.scale();
 
-  team.copy_rows(t.q, dp, in.q + (batch * s.query_length + first) * q_stride + head * s.head_dim, q_stride, Tiles::kQueries, rows, s.head_dim);
+  load_queries(team, t, s, at, in, batch, first, rows, head);
   team.each(Tiles::kQueries * op, [&](int i) { t.o[i] = 0.0F; });
   team.each(Tiles::kQueries, [&](int i) {
     t.most[i] = -INFINITY;
@@ -145,12 +175,10 @@ STEPCAST_HOST_DEVICE void flash_forward(Team& team, std::int64_t item, const Fla
   });
   const std::int64_t end = s.end_of(first + rows - 1);
   for (std::int64_t k0 = s.begin_of(first) / Tiles::kKeys * Tiles::kKeys; k0 < end; k0 += Tiles::kKeys) {
-    const std::int64_t keys = s.kv_length - k0 < Tiles::kKeys ? s.kv_length - k0 : Tiles::kKeys;
     team.sync();
-    team.copy_rows(t.k, dp, in.k + (batch * s.kv_length + k0) * k_stride + kv * s.head_dim, k_stride, Tiles::kKeys, keys, s.head_dim);
-    team.copy_rows(t.v, vp, in.v + (batch * s.kv_length + k0) * v_stride + kv * s.value_dim, v_stride, Tiles::kKeys, keys, s.value_dim);
+    const std::int64_t keys = load_keys(team, t, s, at, in, batch, k0, head / s.group());
     team.sync();
-    team.template multiply<false, true>(t.q, dp, t.k, dp, t.s, kSp, Tiles::kQueries, Tiles::kKeys, s.head_dim, false);
+    team.template multiply<false, true>(t.q, at.tile_head, t.k, at.tile_head, t.s, kSp, Tiles::kQueries, Tiles::kKeys, s.head_dim, false);
     team.sync();
     team.each_row(Tiles::kQueries, [&](int row, int lane, int lanes) {
       const std::int64_t query = first + row;
@@ -180,15 +208,15 @@ STEPCAST_HOST_DEVICE void flash_forward(Team& team, std::int64_t item, const Fla
       }
     });
     team.sync();
-    team.template multiply<false, false>(t.p, kPp, t.v, vp, t.o, op, Tiles::kQueries, s.value_dim, Tiles::kKeys, true);
+    team.template multiply<false, false>(t.p, kPp, t.v, at.tile_value, t.o, op, Tiles::kQueries, s.value_dim, Tiles::kKeys, true);
   }
   team.sync();
-  T* const block = out + ((batch * s.query_length + first) * s.query_heads + head) * s.value_dim;
+  T* const block = out + at.out(s, batch, first, head);
   team.each(static_cast<int>(rows) * s.value_dim, [&](int i) {
     const int row = i / s.value_dim;
     const int c = i % s.value_dim;
     const float sum = t.sum[row];
-    block[row * s.query_heads * s.value_dim + c] = static_cast<T>(sum > 0.0F ? t.o[row * op + c] / sum : 0.0F);
+    block[row * at.o + c] = static_cast<T>(sum > 0.0F ? t.o[row * op + c] / sum : 0.0F);
   });
   team.each(static_cast<int>(rows), [&](int row) {
     log_sums[(batch * s.query_heads + head) * s.query_length + first + row] = t.sum[row] > 0.0F ? t.most[row] + std::log(t.sum[row]) : INFINITY;
@@ -254,23 +282,14 @@ STEPCAST_HOST_DEVICE void flash_backward(Team& team, std::int64_t item, const Fl
   const std::int64_t k0 = item / heads * Tiles::kKeys;
   const std::int64_t kv = item % heads % s.kv_heads;
   const std::int64_t batch = item % heads / s.kv_heads;
-  const std::int64_t keys = s.kv_length - k0 < Tiles::kKeys ? s.kv_length - k0 : Tiles::kKeys;
-  const std::int64_t q_stride = s.query_heads * s.head_dim;
-  const std::int64_t o_stride = s.query_heads * s.value_dim;
-  const std::int64_t k_stride = s.kv_heads * s.head_dim;
-  const std::int64_t v_stride = s.kv_heads * s.value_dim;
-  const int dp = padded(s.head_dim);
-  const int vp = padded(s.value_dim);
-  const int dfp = padded_floats(s.head_dim);
-  const int vfp = padded_floats(s.value_dim);
+  const FlashLayout at{s};
   constexpr int kSp = padded_floats(Tiles::kKeys);
   constexpr int kPp = padded(Tiles::kKeys);
   const float scale = s.scale();
 
-  team.copy_rows(t.k, dp, in.k + (batch * s.kv_length + k0) * k_stride + kv * s.head_dim, k_stride, Tiles::kKeys, keys, s.head_dim);
-  team.copy_rows(t.v, vp, in.v + (batch * s.kv_length + k0) * v_stride + kv * s.value_dim, v_stride, Tiles::kKeys, keys, s.value_dim);
-  team.each(Tiles::kKeys * dfp, [&](int i) { t.dk[i] = 0.0F; });
-  team.each(Tiles::kKeys * vfp, [&](int i) { t.dv[i] = 0.0F; });
+  const std::int64_t keys = load_keys(team, t, s, at, in, batch, k0, kv);
+  team.each(Tiles::kKeys * at.tile_head_sums, [&](int i) { t.dk[i] = 0.0F; });
+  team.each(Tiles::kKeys * at.tile_value_sums, [&](int i) { t.dv[i] = 0.0F; });
 
   // Queries that see any of these keys.
   const std::int64_t offset = s.kv_length - s.query_length;
@@ -283,11 +302,11 @@ STEPCAST_HOST_DEVICE void flash_backward(Team& team, std::int64_t item, const Fl
       const std::int64_t rows = s.query_length - q0 < Tiles::kQueries ? s.query_length - q0 : Tiles::kQueries;
       const std::int64_t sums = (batch * s.query_heads + head) * s.query_length + q0;
       team.sync();
-      team.copy_rows(t.q, dp, in.q + (batch * s.query_length + q0) * q_stride + head * s.head_dim, q_stride, Tiles::kQueries, rows, s.head_dim);
-      team.copy_rows(t.dout, vp, g.dout + (batch * s.query_length + q0) * o_stride + head * s.value_dim, o_stride, Tiles::kQueries, rows, s.value_dim);
+      load_queries(team, t, s, at, in, batch, q0, rows, head);
+      team.copy_rows(t.dout, at.tile_value, g.dout + at.out(s, batch, q0, head), at.o, Tiles::kQueries, rows, s.value_dim);
       team.sync();
-      team.template multiply<false, true>(t.q, dp, t.k, dp, t.s, kSp, Tiles::kQueries, Tiles::kKeys, s.head_dim, false);
-      team.template multiply<false, true>(t.dout, vp, t.v, vp, t.dp, kSp, Tiles::kQueries, Tiles::kKeys, s.value_dim, false);
+      team.template multiply<false, true>(t.q, at.tile_head, t.k, at.tile_head, t.s, kSp, Tiles::kQueries, Tiles::kKeys, s.head_dim, false);
+      team.template multiply<false, true>(t.dout, at.tile_value, t.v, at.tile_value, t.dp, kSp, Tiles::kQueries, Tiles::kKeys, s.value_dim, false);
       team.sync();
       team.each(Tiles::kQueries * Tiles::kKeys, [&](int i) {
         const int row = i / Tiles::kKeys;
@@ -302,19 +321,19 @@ STEPCAST_HOST_DEVICE void flash_backward(Team& team, std::int64_t item, const Fl
         t.slopes[row * kPp + c] = static_cast<T>(slope);
       });
       team.sync();
-      team.template multiply<true, false>(t.p, kPp, t.dout, vp, t.dv, vfp, Tiles::kKeys, s.value_dim, Tiles::kQueries, true);
-      team.template multiply<true, false>(t.slopes, kPp, t.q, dp, t.dk, dfp, Tiles::kKeys, s.head_dim, Tiles::kQueries, true);
-      team.template multiply<false, false>(t.slopes, kPp, t.k, dp, t.dq, dfp, Tiles::kQueries, s.head_dim, Tiles::kKeys, false);
+      team.template multiply<true, false>(t.p, kPp, t.dout, at.tile_value, t.dv, at.tile_value_sums, Tiles::kKeys, s.value_dim, Tiles::kQueries, true);
+      team.template multiply<true, false>(t.slopes, kPp, t.q, at.tile_head, t.dk, at.tile_head_sums, Tiles::kKeys, s.head_dim, Tiles::kQueries, true);
+      team.template multiply<false, false>(t.slopes, kPp, t.k, at.tile_head, t.dq, at.tile_head_sums, Tiles::kQueries, s.head_dim, Tiles::kKeys, false);
       team.sync();
-      float* const dq = g.dq + (batch * s.query_length + q0) * q_stride + head * s.head_dim;
-      team.each(static_cast<int>(rows) * s.head_dim, [&](int i) { team.add_to(dq + i / s.head_dim * q_stride + i % s.head_dim, t.dq[i / s.head_dim * dfp + i % s.head_dim]); });
+      float* const dq = g.dq + at.query(s, batch, q0, head);
+      team.each(static_cast<int>(rows) * s.head_dim, [&](int i) { team.add_to(dq + i / s.head_dim * at.q + i % s.head_dim, t.dq[i / s.head_dim * at.tile_head_sums + i % s.head_dim]); });
     }
   }
   team.sync();
-  T* const dk = g.dk + (batch * s.kv_length + k0) * k_stride + kv * s.head_dim;
-  T* const dv = g.dv + (batch * s.kv_length + k0) * v_stride + kv * s.value_dim;
-  team.each(static_cast<int>(keys) * s.head_dim, [&](int i) { dk[i / s.head_dim * k_stride + i % s.head_dim] = static_cast<T>(t.dk[i / s.head_dim * dfp + i % s.head_dim]); });
-  team.each(static_cast<int>(keys) * s.value_dim, [&](int i) { dv[i / s.value_dim * v_stride + i % s.value_dim] = static_cast<T>(t.dv[i / s.value_dim * vfp + i % s.value_dim]); });
+  T* const dk = g.dk + at.key(s, batch, k0, kv);
+  T* const dv = g.dv + at.value(s, batch, k0, kv);
+  team.each(static_cast<int>(keys) * s.head_dim, [&](int i) { dk[i / s.head_dim * at.k + i % s.head_dim] = static_cast<T>(t.dk[i / s.head_dim * at.tile_head_sums + i % s.head_dim]); });
+  team.each(static_cast<int>(keys) * s.value_dim, [&](int i) { dv[i / s.value_dim * at.v + i % s.value_dim] = static_cast<T>(t.dv[i / s.value_dim * at.tile_value_sums + i % s.value_dim]); });
 }
 
 }  // namespace stepcast::executor::kernels
