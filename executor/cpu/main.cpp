@@ -1,30 +1,23 @@
 // stepcast-cpu: plays a plan on CPU cores, one MPI process a worker. Exit status: 0 done, 2 bad input, 3 the system failed.
-#include <unistd.h>
-
 #include <chrono>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <thread>
 
 #include "executor/common/cpu_limits.hpp"
-#include "executor/common/fewer_workers.hpp"
 #include "executor/common/machine_facts.hpp"
 #include "executor/common/measure.hpp"
 #include "executor/common/model_payload.hpp"
-#include "executor/common/shrink.hpp"
 #include "executor/common/steps.hpp"
 #include "executor/common/watch.hpp"
+#include "executor/common/worker_program.hpp"
 #include "executor/cpu/cpu_device.hpp"
 #include "executor/cpu/cpu_math.hpp"
 #include "executor/cpu/gemm.hpp"
 #include "executor/cpu/messenger_together.hpp"
 #include "executor/cpu/mpi_messenger.hpp"
 #include "executor/cpu/synthetic_payload.hpp"
-#include "sim/base/diagnostic.hpp"
-#include "sim/base/file.hpp"
 #include "sim/plan/check.hpp"
-#include "sim/plan/plan_file.hpp"
 
 using namespace stepcast;
 using namespace stepcast::executor;
@@ -34,16 +27,10 @@ namespace {
 constexpr const char* kName = "stepcast-cpu";
 
 void run(const MpiSession& mpi, const WorkerOptions& options) {
-  const std::string text = read_file(options.plan);
-  const plan::Plan whole = shrink(plan::from_file_text(text, options.plan), options.shrink);
-  const FewerWorkers fewer = options.fewer ? on_fewer(whole, static_cast<std::int32_t>(mpi.size())) : FewerWorkers{whole, {}};
-  const plan::Plan& plan = fewer.plan;
+  const PlayedPlan played = read_played_plan(options, mpi.size());
+  const plan::Plan& plan = played.plan;
   plan::require_valid(plan, options.plan);
   require_cpu_can_play(plan, options.plan);
-  if (static_cast<std::uint32_t>(plan.world_size()) != mpi.size()) {
-    throw UserError(Diagnostic{.where = {options.plan, 0, 0}, .problem = "another number of workers than processes",
-                               .expected = std::to_string(plan.world_size()) + " processes (mpirun -n)", .got = std::to_string(mpi.size())});
-  }
   set_threads(static_cast<int>(options.threads));
   const RankId rank{mpi.rank()};
   const plan::Program& program = plan.program(rank);
@@ -54,11 +41,8 @@ void run(const MpiSession& mpi, const WorkerOptions& options) {
                                                          : std::make_unique<SyntheticPayload>(program, seed + mpi.rank());
   CpuDevice device{plan, rank, messenger, *payload, options.memory};
   RecordWriter records{options.records + '.' + std::to_string(mpi.rank()) + ".records"};
-  std::vector<std::pair<std::string, std::string>> facts{{"worker", kName}, {"rank", std::to_string(mpi.rank())}, {"workers", std::to_string(mpi.size())},
-                                                         {"plan", text_hash(text)}, {"mpi", mpi.library()}, {"collectives", "ring"},
-                                                         {"threads", std::to_string(options.threads)}, {"data", options.train ? "a model that learns" : "random"}, {"shrink", std::to_string(options.shrink)}};
-  for (auto& fact : machine_facts()) facts.push_back(std::move(fact));
-  if (!fewer.note.empty()) facts.emplace_back("fewer", fewer.note);
+  auto facts = facts_of_run(kName, mpi.rank(), mpi.size(), options, played);
+  facts.insert(facts.end(), {{"mpi", mpi.library()}, {"collectives", "ring"}, {"threads", std::to_string(options.threads)}});
   records.facts(facts);
   const std::int64_t offset = mpi.clock_offset_ns();
   MessengerTogether together{messenger, rank, mpi.size()};
@@ -76,27 +60,13 @@ void run(const MpiSession& mpi, const WorkerOptions& options) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments{argv + 1, argv + argc};
-  for (const std::string& word : arguments) {
-    if (word == "-h" || word == "--help") {
-      std::cout << worker_usage(kName);
-      return 0;
-    }
-  }
-  int status = 3;
   std::optional<MpiSession> mpi;
-  try {
+  const auto work = [&] {
     mpi.emplace();
     run(*mpi, parse_worker_options(kName, arguments));
-    return 0;
-  } catch (const Stopped&) {
-    std::cerr << kName << ": another worker failed\n";
-  } catch (const UserError& error) {
-    if (!mpi || mpi->rank() == 0) std::cerr << error.what() << '\n';
-    status = 2;
-  } catch (const std::exception& error) {
-    std::cerr << kName << ": " << (mpi ? "rank " + std::to_string(mpi->rank()) + ": " : "") << error.what() << '\n';
-  }
-  if (mpi) {
+  };
+  const int status = run_worker(kName, arguments, work, [&] { return mpi ? std::optional{mpi->rank()} : std::nullopt; });
+  if (status != 0 && mpi) {
     std::this_thread::sleep_for(std::chrono::milliseconds{200});  // so that what others say is out
     mpi->abort(status);
   }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 
@@ -30,7 +31,10 @@ class Transfer {
 };
 
 // Somebody else failed; what waits gives up.
-struct Stopped {};
+class Stopped : public std::exception {
+ public:
+  [[nodiscard]] const char* what() const noexcept override { return "another worker failed"; }
+};
 
 class Messenger {
  public:

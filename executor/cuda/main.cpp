@@ -1,26 +1,21 @@
 // stepcast-cuda: plays a plan on GPUs, one process a worker. Needs CUDA, cuBLASLt and NCCL, nothing else. Exit status: 0 done, 2 bad
 // input, 3 the system failed.
-#include <unistd.h>
-
+#include <atomic>
 #include <cstdlib>
-#include <iostream>
 #include <memory>
+#include <optional>
 
-#include "executor/common/fewer_workers.hpp"
-#include "executor/common/machine_facts.hpp"
 #include "executor/common/measure.hpp"
 #include "executor/common/model_payload.hpp"
 #include "executor/common/place.hpp"
-#include "executor/common/shrink.hpp"
 #include "executor/common/steps.hpp"
 #include "executor/common/watch.hpp"
+#include "executor/common/worker_program.hpp"
 #include "executor/cuda/cuda_device.hpp"
 #include "executor/cuda/cuda_math.hpp"
 #include "executor/cuda/cuda_payload.hpp"
 #include "executor/cuda/nvml.hpp"
-#include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
-#include "sim/plan/plan_file.hpp"
 
 using namespace stepcast;
 using namespace stepcast::executor;
@@ -76,7 +71,7 @@ std::string rendezvous_address(const WorkerOptions& options) {
   return "file:" + options.records + ".rendezvous";
 }
 
-std::vector<std::pair<std::string, std::string>> facts_of(const ProcessPlace& place, const WorkerOptions& options, const std::string& plan, const Nvml& nvml, bool shared) {
+std::vector<std::pair<std::string, std::string>> facts_of(const ProcessPlace& place, const WorkerOptions& options, const PlayedPlan& played, const Nvml& nvml, bool shared) {
   int device = 0;
   STEPCAST_CUDA(cudaGetDevice(&device));
   cudaDeviceProp properties{};
@@ -85,25 +80,20 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ProcessPlace& pl
   STEPCAST_CUDA(cudaRuntimeGetVersion(&runtime));
   int nccl = 0;
   STEPCAST_CUDA(ncclGetVersion(&nccl));
-  std::vector<std::pair<std::string, std::string>> facts{{"worker", kName},
-                                                         {"rank", std::to_string(place.rank)},
-                                                         {"workers", std::to_string(place.size)},
-                                                         {"launcher", place.launcher},
-                                                         {"plan", text_hash(plan)},
-                                                         {"gpu", properties.name},
-                                                         {"gpu_memory_bytes", std::to_string(properties.totalGlobalMem)},
-                                                         {"compute_capability", std::to_string(properties.major) + '.' + std::to_string(properties.minor)},
-                                                         {"multiprocessors", std::to_string(properties.multiProcessorCount)},
-                                                         {"driver", nvml.driver()},
-                                                         {"cuda", std::to_string(runtime)},
-                                                         {"nccl", std::to_string(nccl)},
-                                                         {"collectives", "NCCL's choice"},
-                                                         {"shared_gpu", shared ? "yes" : "no"},
-                                                         {"threads", "1"},
-                                                         {"data", options.train ? "a model that learns" : "random"},
-                                                         {"shrink", std::to_string(options.shrink)}};
-  if (const auto limit = nvml.power_limit_mw()) facts.emplace_back("power_limit_mw", std::to_string(*limit));
-  for (auto& fact : machine_facts()) facts.push_back(std::move(fact));
+  auto facts = facts_of_run(kName, place.rank, place.size, options, played);
+  const auto add = [&](const char* name, std::string value) { facts.emplace_back(name, std::move(value)); };
+  add("launcher", place.launcher);
+  add("gpu", properties.name);
+  add("gpu_memory_bytes", std::to_string(properties.totalGlobalMem));
+  add("compute_capability", std::to_string(properties.major) + '.' + std::to_string(properties.minor));
+  add("multiprocessors", std::to_string(properties.multiProcessorCount));
+  add("driver", nvml.driver());
+  add("cuda", std::to_string(runtime));
+  add("nccl", std::to_string(nccl));
+  add("collectives", "NCCL's choice");
+  add("shared_gpu", shared ? "yes" : "no");
+  add("threads", "1");
+  if (const auto limit = nvml.power_limit_mw()) add("power_limit_mw", std::to_string(*limit));
   return facts;
 }
 
@@ -119,14 +109,8 @@ Readings readings_of(const Nvml& nvml) {
 }
 
 void run(const ProcessPlace& place, const WorkerOptions& options) {
-  const std::string text = read_file(options.plan);
-  const plan::Plan whole = shrink(plan::from_file_text(text, options.plan), options.shrink);
-  const FewerWorkers fewer = options.fewer ? on_fewer(whole, static_cast<std::int32_t>(place.size)) : FewerWorkers{whole, {}};
-  const plan::Plan& plan = fewer.plan;
-  if (static_cast<std::uint32_t>(plan.world_size()) != place.size) {
-    throw UserError(Diagnostic{.where = {options.plan, 0, 0}, .problem = "another number of workers than processes",
-                               .expected = std::to_string(plan.world_size()) + " processes", .got = std::to_string(place.size)});
-  }
+  const PlayedPlan played = read_played_plan(options, place.size);
+  const plan::Plan& plan = played.plan;
   int gpus = 0;
   if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) throw SystemError("no GPU is here");
   const bool shared = static_cast<int>(place.local_rank) >= gpus || options.share_gpu;
@@ -138,9 +122,16 @@ void run(const ProcessPlace& place, const WorkerOptions& options) {
   const Nvml nvml{bus};
 
   RecordWriter records{options.records + '.' + std::to_string(place.rank) + ".records"};
-  records.facts(facts_of(place, options, text, nvml, shared));
-  if (!fewer.note.empty()) records.facts({{"fewer", fewer.note}});
+  records.facts(facts_of(place, options, played, nvml, shared));
   const std::unique_ptr<Rendezvous> rendezvous = make_rendezvous(rendezvous_address(options), place.rank, std::chrono::seconds{options.timeout_s});
+  // Watches over the joining of communicators too: it waits for ever where a worker is gone.
+  std::atomic<const CudaDevice*> playing{nullptr};
+  const auto standing = [&] {
+    const CudaDevice* const at = playing.load();
+    return at != nullptr ? at->standing() : std::vector<std::string>{"joining the other workers' communicators"};
+  };
+  std::optional<Watch> watch;
+  watch.emplace(std::string{kName} + ": rank " + std::to_string(place.rank), std::chrono::seconds{options.timeout_s}, standing, [] { std::_Exit(3); });
   const RankId rank{place.rank};
   const plan::Program& program = plan.program(rank);
   const Streams streams{program.streams.size()};
@@ -161,36 +152,31 @@ void run(const ProcessPlace& place, const WorkerOptions& options) {
   }
   records.facts({{"attention", attention}});
   CudaDevice device{plan, rank, streams, communicators, *payload, options.memory};
-  if (options.measure) {
-    measure_points(program, device, together, {.budget_s = options.point_budget_s}, 0, [&] { return readings_of(nvml); }, records);
-  } else {
-    Watch watch{std::string{kName} + ": rank " + std::to_string(place.rank), std::chrono::seconds{options.timeout_s}, [&] { return device.standing(); }, [] { std::_Exit(3); }};
-    run_steps(program, device, *payload, together, options, 0, records, [&] { watch.step_ended(); });
+  try {
+    watch->step_ended();
+    if (options.measure) {
+      watch.reset();  // points take their time
+      measure_points(program, device, together, {.budget_s = options.point_budget_s}, 0, [&] { return readings_of(nvml); }, records);
+    } else {
+      playing = &device;
+      run_steps(program, device, *payload, together, options, 0, records, [&] { watch->step_ended(); });
+      watch.reset();
+    }
+    records.facts({{"peak_memory_bytes", std::to_string(device.peak_memory().count())}});
+    meet(*rendezvous, "end", place.rank, place.size);
+  } catch (const std::exception& error) {
+    end_at_once(kName, place.rank, error.what());
   }
-  records.facts({{"peak_memory_bytes", std::to_string(device.peak_memory().count())}});
-  meet(*rendezvous, "end", place.rank, place.size);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments{argv + 1, argv + argc};
-  for (const std::string& word : arguments) {
-    if (word == "-h" || word == "--help") {
-      std::cout << worker_usage(kName);
-      return 0;
-    }
-  }
-  ProcessPlace place;
-  try {
+  std::optional<ProcessPlace> place;
+  const auto work = [&] {
     place = find_place();
-    run(place, parse_worker_options(kName, arguments));
-    return 0;
-  } catch (const UserError& error) {
-    if (place.rank == 0) std::cerr << error.what() << '\n';
-    return 2;
-  } catch (const std::exception& error) {
-    std::cerr << kName << ": rank " << place.rank << ": " << error.what() << std::endl;
-    std::_Exit(3);  // communicators that wait for others would hang in their destructors
-  }
+    run(*place, parse_worker_options(kName, arguments));
+  };
+  return run_worker(kName, arguments, work, [&] { return place ? std::optional{place->rank} : std::nullopt; });
 }
