@@ -139,7 +139,7 @@ std::vector<std::string> notes_of(const Setup& setup, const topology::Fabric& fa
   return notes;
 }
 
-run::Result simulated(const Setup& setup, const ForecastOptions& options) {
+run::Result simulated(const Setup& setup, const run::SimulationOptions& options) {
   const topology::Router router{setup.fabric};
   const gpu::GpuModel model = gpu_model_of(setup);
   std::vector<gpu::GpuModel> others;
@@ -147,7 +147,7 @@ run::Result simulated(const Setup& setup, const ForecastOptions& options) {
   run::Machine machine = machine_of(setup, setup.fabric, router, model);
   for (std::size_t i = 0; i < others.size(); ++i) machine.other_gpus.push_back({setup.other_gpus[i].nodes, &others[i]});
   return placed(setup.where, [&] {
-    return run::simulate(setup.plan, machine, {.fold = options.fold, .record = recorded_workers(setup.plan, options.trace_workers)});
+    return run::simulate(setup.plan, machine, options);
   });
 }
 
@@ -161,7 +161,12 @@ std::int64_t peak_rss_bytes() {
 
 gpu::GpuModel gpu_model_of(const Setup& setup) { return model_of(setup, setup.hardware.gpu, setup.profile); }
 
-Duration step_time(const Setup& setup, bool fold) { return simulated(setup, {.fold = fold}).step; }
+Duration step_time(const Setup& setup, bool fold) { return simulated(setup, {.fold = fold, .memory = false}).step; }
+
+EstimatedStep estimated_step(const Setup& setup) {
+  const run::Result result = simulated(setup, {.fold = true, .fold_unlike = true, .memory = false});
+  return {.time = result.step, .exact = !result.folded || result.fold_note.empty()};
+}
 
 Forecast forecast(const Setup& setup, const ForecastOptions& options) {
   const auto started = std::chrono::steady_clock::now();
@@ -169,7 +174,7 @@ Forecast forecast(const Setup& setup, const ForecastOptions& options) {
   Forecast f;
   f.scenario = setup.scenario;
   f.plan = setup.plan;
-  f.result = simulated(setup, options);
+  f.result = simulated(setup, {.fold = options.fold, .record = recorded_workers(setup.plan, options.trace_workers)});
   f.parameters = static_cast<double>(workload::count_parameters(setup.shape).total);
   f.trained_parameters = f.parameters;
   f.model_title = fmt::format("{}, {} parameters", setup.shape.name, human_count(f.parameters));

@@ -58,4 +58,12 @@ Forecast forecast(const Setup& setup, const ForecastOptions& options);
 gpu::GpuModel gpu_model_of(const Setup& setup);
 Duration step_time(const Setup& setup, bool fold);
 
+// One worker a stage stands for all, whether or not something can tell them apart (sim/run/traffic.hpp): for how the step moves with a
+// figure, in a thousandth of the time of a large cluster.
+struct EstimatedStep {
+  Duration time;
+  bool exact = true;  // nothing can
+};
+EstimatedStep estimated_step(const Setup& setup);
+
 }  // namespace stepcast::app

@@ -2,20 +2,21 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <map>
+#include <mutex>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "app/parallel_rows.hpp"
+#include "app/row_deal.hpp"
 #include "app/setup.hpp"
 #include "app/truth_table.hpp"
 #include "calibration/profile_parameters.hpp"
 #include "calibration/robust_fit.hpp"
 #include "sim/base/diagnostic.hpp"
-#include "sim/base/hash.hpp"
-#include "sim/base/random.hpp"
 #include "sim/base/text.hpp"
 
 namespace stepcast::app {
@@ -26,20 +27,29 @@ constexpr std::array<std::string_view, 8> kStepFigures{
     "overhead.collective_wait", "memory.streaming_efficiency",   "memory.reduction_efficiency", "clock.sustained_fraction"};
 
 // A row off by much is off for want of a figure: its error is no measure of how far rows spread.
-constexpr calibration::FitLimits kLimits{.most_iterations = 5, .least_gain = 2e-3, .most_deviation = 0.1};
+constexpr calibration::FitLimits kLimits{.most_iterations = 8, .least_gain = 2e-3, .most_deviation = 0.1, .secant = true};
 constexpr double kStandIn = 0.3;  // [1] least deviation of figures of a profile that stands in
-// Plans of more instructions are made again for each forecast, rather than kept.
+// Plans of more instructions are made again for each forecast, rather than kept; and so are further ones once so many are kept.
 constexpr std::size_t kLargestKept = 2'000'000;
+constexpr std::int64_t kMostKept = 20'000'000;
+// Where large clusters are estimated: fits, each with the estimates corrected at the end of the one before; fewer once these are right.
+constexpr int kMostRounds = 2;
+constexpr double kRight = 1e-2;  // [1]
 
 struct Case {
   scenario::Loaded loaded;
   std::string id;
   double measured_s = 0;
+  double before_s = 0;
   bool fitted = false;
+  bool estimated = false;       // its workers differ: fitted on estimated_step() times `correction`
+  double correction = 1.0;      // step_time() over estimated_step(), with the figures at hand
+  std::optional<double> looked_s;  // step_time() at the last look
   std::optional<Setup> kept;
 };
 
 struct Family {
+  std::string table;            // its family column, or the file's name
   calibration::Profile profile;
   bool own = true;
   std::vector<Case> cases;
@@ -51,60 +61,96 @@ std::size_t instructions(const plan::Plan& plan) {
   return sum;
 }
 
-// Step time with another profile.
-double step_with(const HardwareShelf& shelf, Case& one, const calibration::Profile& profile, bool keep) {
-  std::optional<Setup> made;
-  if (!one.kept) made = prepare(shelf, one.loaded);
-  Setup& setup = made ? *made : *one.kept;
+void set_profile(const HardwareShelf& shelf, Setup& setup, const calibration::Profile& profile) {
   setup.profile.profile = profile;
   setup.collectives = pick_collectives(shelf, setup.hardware, setup.profile);
   setup.side_networks = pick_side_networks(shelf, setup.hardware, setup.profile);
-  const double seconds = forecast(setup, {}).step_time_s();
-  if (made && keep && instructions(made->plan) <= kLargestKept) one.kept = std::move(made);
-  return seconds;
 }
 
-// In the order of a random number of each row's name.
+// Calls `use(setup)` with the row's setup under this profile.
+template <class Use>
+auto with_profile(const HardwareShelf& shelf, Case& one, const calibration::Profile& profile, Use use) {
+  std::optional<Setup> made;
+  if (!one.kept) made = prepare(shelf, one.loaded);
+  Setup& setup = made ? *made : *one.kept;
+  set_profile(shelf, setup, profile);
+  return use(setup);
+}
+
+double step_with(const HardwareShelf& shelf, Case& one, const calibration::Profile& profile) {
+  return with_profile(shelf, one, profile, [](const Setup& setup) { return exact_seconds(step_time(setup, true)); });
+}
+
+double estimate_with(const HardwareShelf& shelf, Case& one, const calibration::Profile& profile) {
+  return one.correction * with_profile(shelf, one, profile, [&](const Setup& setup) {
+    const EstimatedStep estimate = estimated_step(setup);
+    one.estimated = !estimate.exact;
+    return exact_seconds(estimate.time);
+  });
+}
+
 void deal(std::vector<Case>& cases, const StepFitRequest& request) {
-  std::vector<std::pair<std::uint64_t, Case*>> order;
-  for (Case& one : cases) {
-    Fingerprint name;
-    name.add(one.id);
-    order.emplace_back(Rng{request.seed, "rows to fit", name.value()}.next(), &one);
-  }
-  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return std::tie(a.first, a.second->id) < std::tie(b.first, b.second->id); });
-  const auto wanted = static_cast<std::size_t>(std::ceil(request.share * static_cast<double>(order.size()) - 1e-9));
-  for (std::size_t i = 0; i < std::min(wanted, order.size()); ++i) order[i].second->fitted = true;
+  std::vector<std::string> names;
+  for (const Case& one : cases) names.push_back(one.id);
+  const std::vector<bool> dealt = deal_rows(names, request.share, request.seed);
+  for (std::size_t i = 0; i < cases.size(); ++i) cases[i].fitted = dealt[i];
 }
 
-std::map<std::string, Family> read_families(const StepFitRequest& request, const HardwareShelf& shelf, std::size_t& refused) {
+// A row of the table with its forecast as profiles are; why not, else.
+struct Read {
+  std::optional<Case> row;
+  std::string table;
+  std::string gpu;
+  calibration::ChosenProfile profile;
+  bool refused = false;
+};
+
+Read read_row(const calibration::TruthRow& row, const StepFitRequest& request, const HardwareShelf& shelf, std::atomic<std::int64_t>& kept) {
+  Read read;
+  if (!row.refusal.empty() || !row.step_s) {
+    read.refused = true;
+    return read;
+  }
+  try {
+    Case one{.loaded = load_row(row, request.file, shelf), .id = row.id, .measured_s = *row.step_s};
+    const topology::ClusterHardware hardware = pick_hardware(shelf, one.loaded);
+    if (request.family && hardware.gpu.name != *request.family) return read;
+    read.table = table_of(row, request.file);
+    read.gpu = hardware.gpu.name;
+    read.profile = pick_profile(shelf, one.loaded, hardware.gpu);
+    Setup setup = prepare(shelf, one.loaded);
+    one.before_s = exact_seconds(step_time(setup, true));
+    const std::size_t size = instructions(setup.plan);
+    if (size <= kLargestKept && kept.fetch_add(static_cast<std::int64_t>(size)) < kMostKept) one.kept = std::move(setup);
+    read.row = std::move(one);
+  } catch (const UserError&) {
+    read.refused = true;
+  }
+  return read;
+}
+
+std::map<std::string, Family> read_families(const StepFitRequest& request, const HardwareShelf& shelf, const std::function<void(const std::string&)>& progress, StepFits& fits) {
+  const std::vector<calibration::TruthRow> rows = calibration::read_truth_table(CsvTable::read(request.file), shelf.catalogue);
+  std::vector<Read> reads(rows.size());
+  std::atomic<std::int64_t> kept{0};
+  std::size_t done = 0;
+  std::mutex reporting;
+  in_parallel(rows.size(), request.threads, [&](std::size_t i) {
+    reads[i] = read_row(rows[i], request, shelf, kept);
+    const std::scoped_lock lock{reporting};
+    progress(fmt::format("{} of {} rows as profiles are", ++done, rows.size()));
+  });
   std::map<std::string, Family> families;
-  for (const calibration::TruthRow& row : calibration::read_truth_table(CsvTable::read(request.file), shelf.catalogue)) {
-    if (!row.refusal.empty() || !row.step_s) {
-      ++refused;
-      continue;
-    }
-    try {
-      Case one{.loaded = load_row(row, request.file, shelf), .id = row.id, .measured_s = *row.step_s};
-      const topology::ClusterHardware hardware = pick_hardware(shelf, one.loaded);
-      calibration::ChosenProfile chosen = pick_profile(shelf, one.loaded, hardware.gpu);
-      if (request.family && hardware.gpu.name != *request.family) continue;
-      static_cast<void>(prepare(shelf, one.loaded));  // what cannot be is refused here
-      Family& family = families[hardware.gpu.name];
-      family.own = chosen.own;
-      family.profile = std::move(chosen.profile);
-      family.cases.push_back(std::move(one));
-    } catch (const UserError&) {
-      ++refused;
-    }
+  for (Read& read : reads) {
+    if (read.row || read.refused) ++fits.rows;
+    if (!read.row) continue;
+    Family& family = families[read.gpu];
+    family.table = std::move(read.table);
+    family.own = read.profile.own;
+    family.profile = std::move(read.profile.profile);
+    family.cases.push_back(std::move(*read.row));
   }
   return families;
-}
-
-std::vector<double> all_steps(const HardwareShelf& shelf, std::vector<Case>& cases, const calibration::Profile& profile, unsigned threads) {
-  std::vector<double> seconds(cases.size());
-  in_parallel(cases.size(), threads, [&](std::size_t i) { seconds[i] = step_with(shelf, cases[i], profile, false); });
-  return seconds;
 }
 
 std::vector<calibration::FreeFigure> free_figures(const calibration::Profile& profile, bool own) {
@@ -128,28 +174,58 @@ StepFit fit_family(const StepFitRequest& request, const HardwareShelf& shelf, co
     chosen.push_back(&one);
     measured.push_back(one.measured_s);
   }
-  const std::vector<calibration::FreeFigure> figures = free_figures(family.profile, family.own);
+  std::vector<calibration::FreeFigure> figures = free_figures(family.profile, family.own);
   const auto with = [&](std::span<const double> values) {
     calibration::Profile profile = family.profile;
     for (std::size_t i = 0; i < figures.size(); ++i) calibration::set_parameter(profile, figures[i].key, values[i]);
     return profile;
   };
-  std::size_t rounds = 0;
-  const calibration::RobustFit fit = calibration::fit_robustly(measured, {}, figures, [&](std::span<const double> values, std::span<double> seconds) {
-    progress(fmt::format("{}: {} rows, forecast {} times", name, chosen.size(), ++rounds));
+  std::size_t forecasts = 0;
+  const auto estimate = [&](std::span<const double> values, std::span<double> seconds) {
+    progress(fmt::format("{}: {} rows, forecast {} times", name, chosen.size(), ++forecasts));
     const calibration::Profile profile = with(values);
-    in_parallel(chosen.size(), request.threads, [&](std::size_t i) { seconds[i] = step_with(shelf, *chosen[i], profile, true); });
-  }, kLimits);
+    in_parallel(chosen.size(), request.threads, [&](std::size_t i) { seconds[i] = estimate_with(shelf, *chosen[i], profile); });
+  };
+  // Of the estimates of large clusters, at these figures; the largest change.
+  const auto correct = [&](const calibration::Profile& profile, bool as_before) {
+    std::vector<double> changes(chosen.size(), 0.0);
+    in_parallel(chosen.size(), request.threads, [&](std::size_t i) {
+      Case& one = *chosen[i];
+      if (!as_before && !one.estimated) return;
+      const double estimated = estimate_with(shelf, one, profile);
+      if (!one.estimated) return;
+      one.looked_s = as_before ? one.before_s : step_with(shelf, one, profile);
+      const double change = *one.looked_s / estimated;
+      one.correction *= change;
+      changes[i] = std::abs(change - 1.0);
+    });
+    return *std::max_element(changes.begin(), changes.end());
+  };
+  static_cast<void>(correct(family.profile, true));
+  calibration::RobustFit fit;
+  bool right = false;
+  for (int round = 0; round < kMostRounds && !right; ++round) {
+    fit = calibration::fit_robustly(measured, {}, figures, estimate, kLimits);
+    std::vector<double> values;
+    for (std::size_t j = 0; j < figures.size(); ++j) {
+      values.push_back(three_digits(fit.figures[j].value));
+      figures[j].start = fit.figures[j].value;
+    }
+    if (round + 1 < kMostRounds) right = correct(with(values), false) < kRight;
+  }
   StepFit result{.family = name, .profile = family.profile};
-  const std::string source = fmt::format("stepcast calibrate --table: step times of {} rows of {}, seed {}", chosen.size(), family.cases.size(), request.seed);
+  result.profile.name = machine_name(family.table, name);
+  result.profile.gpus = {name};
+  result.profile.architectures.clear();
+  const std::string source = fmt::format("stepcast calibrate --table: step times of {} rows of {} of {} on {}, seed {}", chosen.size(), family.cases.size(), family.table, name, request.seed);
   for (const calibration::FittedFigure& f : fit.figures) {
     const std::optional<double> before = calibration::parameter_value(result.profile, f.key);
     const double value = three_digits(f.value), plus_minus = three_digits(f.plus_minus);
-    calibration::replace_figure(result.profile, f.key, {.value = value, .basis = topology::Basis::kMeasured, .source = source, .plus_minus = plus_minus});
+    calibration::replace_figure(result.profile, f.key, {.value = value, .basis = topology::Basis::kMeasured, .source = source, .plus_minus = plus_minus, .date = request.date});
     StepFigure shown{.key = f.key, .informed = f.informed};
-    const auto text = [&](double value) {
+    const auto text = [&](double of) {
       calibration::Profile with_it = family.profile;
-      calibration::set_parameter(with_it, f.key, value);
+      calibration::set_parameter(with_it, f.key, of);
       for (const calibration::ProfileParameter& p : calibration::parameters_of(with_it))
         if (p.key == f.key) return p.text;
       return std::string{};
@@ -160,11 +236,14 @@ StepFit fit_family(const StepFitRequest& request, const HardwareShelf& shelf, co
     result.figures.push_back(std::move(shown));
   }
   progress(fmt::format("{}: all {} rows", name, family.cases.size()));
-  const std::vector<double> before = all_steps(shelf, family.cases, family.profile, request.threads);
-  const std::vector<double> after = all_steps(shelf, family.cases, result.profile, request.threads);
+  std::vector<double> after(family.cases.size());
+  in_parallel(after.size(), request.threads, [&](std::size_t i) {
+    Case& one = family.cases[i];
+    after[i] = right && one.estimated ? *one.looked_s : step_with(shelf, one, result.profile);  // at the figures of the last look
+  });
   for (std::size_t i = 0; i < family.cases.size(); ++i) {
     const Case& one = family.cases[i];
-    result.rows.push_back({one.id, one.fitted, one.measured_s, before[i], after[i]});
+    result.rows.push_back({one.id, one.fitted, one.measured_s, one.before_s, after[i]});
   }
   return result;
 }
@@ -184,54 +263,72 @@ nlohmann::ordered_json errors_json(const ErrorSummary& e) {
 
 }  // namespace
 
-ErrorSummary StepFit::errors(bool fitted, bool after) const {
+ErrorSummary errors_of(std::span<const StepFit> fits, bool fitted, bool after) {
   std::vector<double> list;
-  for (const StepFitRow& row : rows) {
-    if (row.fitted != fitted) continue;
-    if (const auto error = relative_pct(after ? row.after_s : row.before_s, row.measured_s)) list.push_back(*error);
+  for (const StepFit& fit : fits) {
+    for (const StepFitRow& row : fit.rows) {
+      if (row.fitted != fitted) continue;
+      if (const auto error = relative_pct(after ? row.after_s : row.before_s, row.measured_s)) list.push_back(*error);
+    }
   }
   return sum_up(list);
 }
 
-std::vector<StepFit> fit_steps(const StepFitRequest& request, const HardwareShelf& shelf, const std::function<void(const std::string&)>& progress) {
-  std::size_t refused = 0;
-  std::map<std::string, Family> families = read_families(request, shelf, refused);
+ErrorSummary StepFit::errors(bool fitted, bool after) const { return errors_of({this, 1}, fitted, after); }
+
+StepFits fit_steps(const StepFitRequest& request, const HardwareShelf& shelf, const std::function<void(const std::string&)>& progress) {
+  StepFits fits;
+  std::map<std::string, Family> families = read_families(request, shelf, progress, fits);
   if (families.empty()) {
     throw UserError(Diagnostic{.where = {request.file, 0, 0}, .path = request.family ? "--family" : "--table",
                                .problem = "no row to fit", .expected = "rows with a step time that can be forecast, of that family",
                                .got = request.family.value_or("")});
   }
-  std::vector<StepFit> fits;
+  std::vector<double> shipped;
+  for (const auto& [name, family] : families) {
+    for (const Case& one : family.cases) {
+      if (const auto error = relative_pct(one.before_s, one.measured_s)) shipped.push_back(*error);
+    }
+  }
+  fits.shipped = sum_up(shipped);
   for (auto& [name, family] : families) {
-    const auto fitted = static_cast<std::size_t>(std::ceil(request.share * static_cast<double>(family.cases.size()) - 1e-9));
+    const std::size_t fitted = rows_dealt(family.cases.size(), request.share);
     if (fitted == 0 || fitted >= family.cases.size()) {
       if (!request.family) continue;
       throw UserError(Diagnostic{.path = "--rows", .problem = fmt::format("{} of {} rows of {} would be fitted", fitted, family.cases.size(), name),
                                  .expected = "at least one, and one left to try the fit on"});
     }
-    fits.push_back(fit_family(request, shelf, name, family, progress));
-    fits.back().refused = refused;
+    fits.families.push_back(fit_family(request, shelf, name, family, progress));
   }
   return fits;
 }
 
-std::string step_fit_text(const std::vector<StepFit>& fits) {
+std::string step_fit_text(const StepFits& fits) {
   std::string text;
-  for (const StepFit& fit : fits) {
+  const auto errors = [&](std::span<const StepFit> of) {
+    text += fmt::format("  {:<12} {:>5} {:>9} {:>9} {:>9} {:>10}   {:>9} {:>9} {:>9} {:>10}\n", "", "rows", "mean", "median", "worst", "signed", "mean", "median", "worst", "signed");
+    text += error_line("fitted", errors_of(of, true, false), errors_of(of, true, true));
+    text += error_line("held out", errors_of(of, false, false), errors_of(of, false, true));
+    text += "\n";
+  };
+  for (const StepFit& fit : fits.families) {
     text += fmt::format("{}\n  {:<34} {:>12} {:>12} {:>12} {:>9}\n", fit.family, "figure", "before", "fitted", "+-", "informed");
     for (const StepFigure& f : fit.figures) text += fmt::format("  {:<34} {:>12} {:>12} {:>12} {:>7.0f} %\n", f.key, f.before, f.after, f.plus_minus, 100 * f.informed);
-    text += fmt::format("  {:<12} {:>5} {:>9} {:>9} {:>9} {:>10}   {:>9} {:>9} {:>9} {:>10}\n", "", "rows", "mean", "median", "worst", "signed", "mean", "median", "worst", "signed");
-    text += error_line("fitted", fit.errors(true, false), fit.errors(true, true));
-    text += error_line("held out", fit.errors(false, false), fit.errors(false, true));
-    text += "\n";
+    errors({&fit, 1});
   }
-  if (!fits.empty()) text += fmt::format("{} rows of the table have no forecast or no step time\n", fits.front().refused);
+  if (fits.families.size() > 1) {
+    text += "all\n";
+    errors(fits.families);
+  }
+  const ErrorSummary& e = fits.shipped;
+  text += fmt::format("as profiles were: {} rows, {} forecast, {} refused or without a step time: mean {}, median {}, worst {}, signed {}\n", fits.rows, e.n, fits.rows - e.n,
+                      or_dash(e.mean_absolute, " %"), or_dash(e.median_absolute, " %"), or_dash(e.worst_absolute, " %"), or_dash(e.mean_signed, " %"));
   return text;
 }
 
-nlohmann::ordered_json step_fit_json(const std::vector<StepFit>& fits) {
+nlohmann::ordered_json step_fit_json(const StepFits& fits) {
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
-  for (const StepFit& fit : fits) {
+  for (const StepFit& fit : fits.families) {
     nlohmann::ordered_json figures = nlohmann::ordered_json::object();
     for (const StepFigure& f : fit.figures) figures[f.key] = {{"before", f.before}, {"fitted", f.after}, {"plus_minus", f.plus_minus}, {"informed", f.informed}};
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();

@@ -7,14 +7,17 @@
 //          the next. Kernels' own efficiencies are left to `stepcast validate --kernels` and its tables
 // Family   rows of one GPU of the catalogue; those that are refused or have no step time are left out
 // Priors   a profile that stands in for another GPU than its own is known to 30 % at best
-// Rows     dealt by a random number of the row's name: a row added to the table moves no other one
+// Rows     dealt by a random number of the row's name (row_deal.hpp)
+// Profile  named after table and GPU; `stepcast validate --table T --fitted` finds it in calibration/profiles/machines/
 // Ignores  figures of NICs: rows of several hosts are fitted with the network's profile as it is
-// Cost     (figures + 1) forecasts of the fitted rows an iteration
+// Cost     some thirty forecasts of the fitted rows. Clusters that have to be simulated worker by worker are estimated by one worker a stage
+//          (estimated_step), times what that was off at the last look: two or three looks
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +34,7 @@ struct StepFitRequest {
   std::optional<std::string> family;   // a GPU of the catalogue; empty: all of the table's
   double share = 0.3;                  // [1] of a family's rows to fit
   std::uint64_t seed = 1;
+  std::optional<std::string> date{};   // of the measurements, for the fitted figures
   unsigned threads = 1;                // rows forecast at a time; the result does not depend on it
 };
 
@@ -55,14 +59,22 @@ struct StepFit {
   calibration::Profile profile;        // with the fitted figures
   std::vector<StepFigure> figures;
   std::vector<StepFitRow> rows;
-  std::size_t refused = 0;             // rows of the table that have no forecast, of any family
   [[nodiscard]] ErrorSummary errors(bool fitted, bool after) const;
 };
 
-// `progress` is told what is being done. Throws UserError for a family that the table lacks, or one of too few rows.
-std::vector<StepFit> fit_steps(const StepFitRequest& request, const HardwareShelf& shelf, const std::function<void(const std::string&)>& progress);
+struct StepFits {
+  std::vector<StepFit> families;
+  std::size_t rows = 0;                // of the table; with a family, its own and those that are refused
+  ErrorSummary shipped;                // of all that have a forecast, families too small to fit as well, as profiles were
+};
 
-std::string step_fit_text(const std::vector<StepFit>& fits);
-nlohmann::ordered_json step_fit_json(const std::vector<StepFit>& fits);
+// `progress` is told what is being done. Throws UserError for a family that the table lacks, or one of too few rows.
+StepFits fit_steps(const StepFitRequest& request, const HardwareShelf& shelf, const std::function<void(const std::string&)>& progress);
+
+// Of all fits together.
+ErrorSummary errors_of(std::span<const StepFit> fits, bool fitted, bool after);
+
+std::string step_fit_text(const StepFits& fits);
+nlohmann::ordered_json step_fit_json(const StepFits& fits);
 
 }  // namespace stepcast::app

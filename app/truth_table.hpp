@@ -16,6 +16,7 @@
 #include "app/error_summary.hpp"
 #include "app/hardware_shelf.hpp"
 #include "app/truth_memory.hpp"
+#include "app/row_deal.hpp"
 #include "calibration/truth_row.hpp"
 #include "sim/scenario/load.hpp"
 
@@ -26,6 +27,8 @@ struct TruthOutcome {
   std::string reason;                     // why it is refused; empty: ok
   std::optional<double> forecast_step_s;
   std::optional<ComparedMemory> memory;   // where the row prints some
+  std::string fitted_on;                  // GPU of a profile that was fitted to a part of this table (TableOptions::fitted)
+  bool seen = false;                      // by that fit
   [[nodiscard]] bool ok() const { return reason.empty(); }
   [[nodiscard]] std::optional<double> error_pct() const;
 };
@@ -38,15 +41,25 @@ struct TruthSummary {
   MemorySummary memory;
 };
 
-// `progress` is told how many rows are done. `threads` rows are forecast at a time; the result does
-// not depend on it.
-std::vector<TruthOutcome> forecast_table(const std::string& file, const HardwareShelf& shelf, unsigned threads,
+struct TableOptions {
+  unsigned threads = 1;  // rows forecast at a time; the result does not depend on it
+  bool fitted = false;   // with the shipped profile of the table's machines, where there is one for the row's GPU
+};
+
+// `progress` is told how many rows are done. Whether a shipped fit saw a row is dealt as it was for the fit: of a whole table.
+std::vector<TruthOutcome> forecast_table(const std::string& file, const HardwareShelf& shelf, const TableOptions& options,
                                          const std::function<void(std::size_t done, std::size_t of)>& progress);
+
+// What a row's table is called: its family, or the file's name without folder and ending.
+std::string table_of(const calibration::TruthRow& row, const std::string& file);
+// The profile of a table's machines with that GPU, fitted to a part of its rows: calibration/profiles/machines/NAME.yaml.
+std::string machine_name(const std::string& table, const std::string& gpu);
 // The row's scenario. Throws UserError. Requires: the row is not refused.
 scenario::Loaded load_row(const calibration::TruthRow& row, const std::string& file, const HardwareShelf& shelf);
 TruthSummary summarise(const std::vector<TruthOutcome>& outcomes);
 
-std::string truth_text(const std::vector<TruthOutcome>& outcomes);
+// Lines of rows only for `worse_than` [1] and more of error, the worst first, where it is given; summaries are of all.
+std::string truth_text(const std::vector<TruthOutcome>& outcomes, std::optional<double> worse_than = {});
 nlohmann::ordered_json truth_json(const std::vector<TruthOutcome>& outcomes);
 
 }  // namespace stepcast::app

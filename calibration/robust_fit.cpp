@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include <Eigen/Dense>
 
@@ -13,6 +14,8 @@ namespace {
 constexpr double kHuberAt = 1.345;    // 95 % efficient for normal errors
 constexpr double kTukeyAt = 4.685;    // the same
 constexpr double kStep = 3e-3;        // of x, for derivatives: wider than the kinks where a library changes its tile
+constexpr int kTries = 12;            // lengths of a step
+constexpr int kStaleTries = 3;        // with slopes that were not taken here
 constexpr double kLeastDeviation = 1e-4;
 
 enum class Loss : std::uint8_t { kHuber, kTukey };
@@ -54,6 +57,8 @@ class Search {
       high_[j] = std::isfinite(f.high) ? to_x(f, f.high) : std::numeric_limits<double>::infinity();
     }
     x_ = x0_;
+    for (Eigen::Index j = 0; j < p_; ++j)
+      if (at(j).start) x_[j] = std::clamp(to_x(at(j), *at(j).start), low_[j], high_[j]);
     r_ = residuals(x_);
   }
 
@@ -108,6 +113,22 @@ class Search {
     return jacobian;
   }
 
+  // By differences where there is none to go on from.
+  void find_slopes() {
+    if (limits_.secant && slopes_) return;
+    slopes_ = jacobian();
+    fresh_ = true;
+  }
+
+  // (5)
+  void learn(const Vector& x, const Vector& r) {
+    const Vector step = x - x_;
+    const double square = step.squaredNorm();
+    if (square == 0.0) return;
+    *slopes_ += (r - r_ - *slopes_ * step) * step.transpose() / square;
+    fresh_ = false;
+  }
+
   void descend(Loss loss) {
     double damping = 1e-3;
     converged_ = false;
@@ -115,7 +136,8 @@ class Search {
       ++iterations_;
       const double s = deviation();
       const double before = cost(loss, r_, x_, s);
-      const Eigen::MatrixXd jacobian_x = jacobian();
+      find_slopes();
+      const Eigen::MatrixXd jacobian_x = *slopes_;
       Vector weights{n_};
       for (Eigen::Index i = 0; i < n_; ++i) weights[i] = weight_of(loss, r_[i] / s) / (s * s);
       Eigen::MatrixXd normal = jacobian_x.transpose() * weights.asDiagonal() * jacobian_x;
@@ -127,7 +149,7 @@ class Search {
       }
       hold_at_bounds(normal, gradient);
       bool better = false;
-      for (int tries = 0; tries < 12 && !better; ++tries) {
+      for (int tries = 0; tries < (fresh_ ? kTries : kStaleTries) && !better; ++tries) {
         Eigen::MatrixXd damped = normal;
         damped.diagonal() *= 1.0 + damping;
         Vector x = x_ - damped.ldlt().solve(gradient);
@@ -135,6 +157,7 @@ class Search {
         const Vector r = residuals(x);
         const double after = cost(loss, r, x, s);
         better = after < before;
+        if (limits_.secant && better) learn(x, r);
         if (better) {
           converged_ = before - after < limits_.least_gain * (1.0 + before);
           x_ = x;
@@ -144,7 +167,12 @@ class Search {
           damping *= 5.0;
         }
       }
-      if (!better) converged_ = true;  // no step of any length is better
+      if (better) continue;
+      if (limits_.secant && !fresh_) {
+        slopes_.reset();  // they may point the wrong way
+      } else {
+        converged_ = true;  // no step of any length is better
+      }
     }
   }
 
@@ -207,6 +235,8 @@ class Search {
   Vector low_;
   Vector high_;
   Vector r_;
+  std::optional<Eigen::MatrixXd> slopes_;
+  bool fresh_ = false;               // slopes_ are of x_, by differences
   int iterations_ = 0;
   bool converged_ = false;
 };

@@ -6,17 +6,18 @@
 //          C = (q J^T J / s^2 + D^-2)^-1,  q = (mean psi')^2 / mean psi^2 (1 - p / n),  J = dr/dx                      (4)
 // Symbols  v [1] how much wider than others a point spreads; s [1] robust deviation of the points' logarithms; d [1] how far a
 //          figure may be from its prior, in x; p, n parameters and points; plus_minus: one standard deviation, from C
-// Source   Huber, Robust Statistics (1981), 7.6 for (4); Beaton and Tukey 1974 for (2); Levenberg 1944, Marquardt 1963 for the search
+// Source   Broyden, Math. Comp. 19 (1965) 577 for (5); Huber, Robust Statistics (1981), 7.6 for (4); Beaton and Tukey 1974 for (2); Levenberg 1944, Marquardt 1963 for the search
 // Valid    points whose errors are independent and no more than about a third of them wrong
 // Ignores  that a model is wrong in the same way for neighbouring shapes: (4) is then too small, and callers compare it with
 //          how the figures move between folds
-// Cost     (p + 1) forecasts an iteration, some 20 iterations
+// Cost     (p + 1) forecasts an iteration, some 20 iterations; with (5) some 2 p + 15 in all
 // Tests    unit/robust_fit_test (recovers figures it was not shown)
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,11 +28,12 @@ enum class FitScale : std::uint8_t { kLogarithm, kLinear };
 
 struct FreeFigure {
   std::string key;
-  double prior = 0;                  // where the search begins, too
+  double prior = 0;                  // where the search begins, unless `start` says where
   double low = 0;
   double high = std::numeric_limits<double>::infinity();
   double prior_deviation = 1.0;      // d of (1)
   FitScale scale = FitScale::kLogarithm;
+  std::optional<double> start{};
 };
 
 struct FittedFigure {
@@ -59,6 +61,7 @@ struct FitLimits {
   int most_iterations = 60;          // of each loss
   double least_gain = 1e-7;          // [1] of the sum (1): the search ends at less
   double most_deviation = std::numeric_limits<double>::infinity();  // of s: all points may be off alike, for want of a figure
+  bool secant = false;               // J by differences once, then J += (dr - J dx) dx^T / |dx|^2 after each step                  (5)
 };
 
 // `spread`: v, one a point; empty: all alike. Requires: at least one point, positive times, priors within their bounds and above

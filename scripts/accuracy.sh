@@ -1,59 +1,70 @@
 #!/usr/bin/env bash
 # Rewrites the tables of docs/accuracy.md between their markers: forecasts of the tables of published training runs as profiles are
-# shipped, and held-out errors once a profile is fitted to 30 % of each hardware family's rows (seed 1). The text around them is by hand.
-#   scripts/accuracy.sh [FOLDER]     default ../shared/truth; needs a build in build/release; about an hour on two cores
+# shipped, and held-out errors once a profile is fitted to 30 % of each GPU's rows (seed 1). Writes the fitted profiles of GPUs with ten
+# rows and more to calibration/profiles/machines/, for `stepcast validate --table T --fitted`. The text around the tables is by hand.
+#   scripts/accuracy.sh [FOLDER]     default ../shared/truth; needs a build in build/release; some ten minutes on two idle cores
 #   STEPCAST_TABLES="torchtitan papers" scripts/accuracy.sh     only these tables' lines; others stay
+#   STEPCAST_RESULTS=KEEP scripts/accuracy.sh     keeps what each table printed in KEEP, and takes from there what is there already
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 folder=${1:-../shared/truth}
 document=docs/accuracy.md
+machines=calibration/profiles/machines
 program=${STEPCAST:-build/release/app/stepcast}
+least_rows=10
 [[ -d $folder ]] || { echo "$folder: no such folder: nothing is rewritten" >&2; exit 77; }
 [[ -x $program ]] || { echo "$program is missing: run ./stepcast --help once" >&2; exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+results=${STEPCAST_RESULTS:-$work}
+mkdir -p "$results" "$machines"
+day=$(date +%F)
 
-# name|file|GPU that its rows' lines hold|share of the rows to fit
+# name|file|GPU that its rows' lines hold
 tables="
-Megatron-LM|megatron_lm||30%
-LLM Foundry (MPT, FSDP)|mpt_llmfoundry||30%
-vTrain|vtrain_ground_truth||10%
-NeMo summary|nvidia_nemo_summary||30%
-papers|papers||30%
-DGX Cloud|nvidia_dgxc_benchmarking||30%
-Megatron-Bridge|nvidia_megatron_bridge||30%
-torchtitan|torchtitan||30%
-SimuMax B200|simumax_b200||30%
-bigscience, A100|bigscience_jeanzay|,A100-SXM,|30%
-bigscience, V100|bigscience_jeanzay|,V100-SXM2,|30%
-Megatron-Core functional tests|megatron_core_golden||30%
-llm.q|llmq_consumer_gpus||30%
-DeepSpeed|deepspeed_offload_zero||30%
+Megatron-LM|megatron_lm|
+LLM Foundry (MPT, FSDP)|mpt_llmfoundry|
+vTrain|vtrain_ground_truth|
+NeMo summary|nvidia_nemo_summary|
+papers|papers|
+DGX Cloud|nvidia_dgxc_benchmarking|
+Megatron-Bridge|nvidia_megatron_bridge|
+torchtitan|torchtitan|
+SimuMax B200|simumax_b200|
+bigscience, A100|bigscience_jeanzay|,A100-SXM,
+bigscience, V100|bigscience_jeanzay|,V100-SXM2,
+Megatron-Core functional tests|megatron_core_golden|
+llm.q|llmq_consumer_gpus|
+DeepSpeed|deepspeed_offload_zero|
 "
 
-part_of() {  # file, text of the rows' lines
+fit() {  # file, text of the rows' lines, where to print
+  [[ -s $3 ]] && return
   awk -v text="$2" 'NR == 1 || text == "" || index($0, text)' "$folder/$1.csv" > "$work/part.csv"
-}
-
-# The two lines that sum up `validate --table`.
-shipped_line() {  # name
-  "$program" validate --table "$work/part.csv" 2> "$work/log" | awk -v name="$1" '
-    /^[0-9]+ rows, / { rows = $1; ok = $3; refused = $5 }
-    /^step time: mean absolute error/ {
-      gsub(/,/, "")
-      printf "| %s | %d | %d | %d | %s %% | %s %% | %s %% | %s %% |\n", name, rows, ok, refused, $6, $9, $12, $16
-    }'
-}
-
-# A line for each GPU of `calibrate --table`.
-fitted_lines() {  # name, share
-  "$program" calibrate --table "$work/part.csv" --rows "$2" --seed 1 2> "$work/log" | awk -v name="$1" '
+  mkdir -p "$work/profiles"
+  "$program" calibrate --table "$work/part.csv" --rows 30% --seed 1 --date "$day" -o "$work/profiles/" > "$work/printed" 2> "$work/log" || { cat "$work/log" >&2; return 1; }
+  awk -v least="$least_rows" -v file="$1" '
     /^[a-z0-9-]+$/ { gpu = $1 }
     $1 == "fitted" { fitted = $2 }
-    $1 == "held" { printf "| %s | %s | %d | %d | %s %% | %s %% | %s %% | %s %% | %s %% |\n", name, gpu, fitted, $3, $4, $12, $14, $16, $18 }' || true
+    $1 == "held" && gpu != "all" && fitted + $3 >= least { print file "-" gpu ".yaml" }' "$work/printed" > "$work/large"
+  while read -r profile; do cp "$work/profiles/$profile" "$machines/$profile"; done < "$work/large"
+  cp "$work/printed" "$3"
 }
 
-wanted() { [[ -z ${STEPCAST_TABLES:-} || " $STEPCAST_TABLES " == *" $1 "* ]]; }
+shipped_line() {  # name, what was printed
+  awk -v name="$1" '/^as profiles were: / {
+    gsub(/[,:]/, "")
+    printf "| %s | %d | %d | %d | %s %% | %s %% | %s %% | %s %% |\n", name, $4, $6, $4 - $6, $16, $19, $22, $25
+  }' "$2"
+}
+
+# A line for each GPU, and one for all where there are several.
+fitted_lines() {  # name, what was printed
+  awk -v name="$1" '
+    /^[a-z0-9-]+$/ { gpu = $1 }
+    $1 == "fitted" { fitted = $2 }
+    $1 == "held" { printf "| %s | %s | %d | %d | %s %% | %s %% | %s %% | %s %% | %s %% |\n", name, gpu, fitted, $3, $4, $12, $14, $16, $18 }' "$2"
+}
 
 # Lines of a table that start with "| name |" make way for new ones, in their place.
 replace_lines() {  # marker, name, file of new lines
@@ -66,14 +77,29 @@ replace_lines() {  # marker, name, file of new lines
   cp "$work/document" "$document"
 }
 
-while IFS='|' read -r name file gpu share; do
-  [[ -n $name ]] && wanted "$file" || continue
-  part_of "$file" "$gpu"
+lines_of() {  # marker
+  awk -v marker="$1" 'index($0, "<!-- table: " marker " -->") { inside = 1 } /<!-- end -->/ { inside = 0 } inside && /^\| / && !/^\| (family|---|\*\*)/' "$document"
+}
+
+# Weighted by rows.
+write_totals() {
+  lines_of shipped | awk -F'|' '{ n = $4; rows += $3; ok += n; out += $5; mean += n * $6; sign += n * $9; if ($8 + 0 > worst) worst = $8 + 0 }
+    END { printf "| **all rows** | %d | %d | %d | %.1f %% |  | %.1f %% | %.1f %% |\n", rows, ok, out, mean / ok, worst, sign / ok }' > "$work/lines"
+  replace_lines shipped "**all rows**" "$work/lines"
+  lines_of fitted | awk -F'|' '$3 !~ /^ all / { n = $5; fitted += $4; held += n; before += n * $6; mean += n * $7; sign += n * $10; if ($9 + 0 > worst) worst = $9 + 0 }
+    END { printf "| **all rows** |  | %d | %d | %.1f %% | %.1f %% |  | %.1f %% | %.1f %% |\n", fitted, held, before / held, mean / held, worst, sign / held }' > "$work/lines"
+  replace_lines fitted "**all rows**" "$work/lines"
+}
+
+while IFS='|' read -r name file gpu; do
+  [[ -n $name ]] || continue
+  [[ -z ${STEPCAST_TABLES:-} || " $STEPCAST_TABLES " == *" $file "* ]] || continue
   echo "$name" >&2
-  shipped_line "$name" > "$work/lines"
+  printed="$results/${name//[ ,()]/_}.txt"
+  fit "$file" "$gpu" "$printed"
+  shipped_line "$name" "$printed" > "$work/lines"
   if [[ -s $work/lines ]]; then replace_lines shipped "$name" "$work/lines"; fi
-  if [[ -z ${STEPCAST_SHIPPED_ONLY:-} ]]; then
-    fitted_lines "$name" "$share" > "$work/lines"
-    if [[ -s $work/lines ]]; then replace_lines fitted "$name" "$work/lines"; fi
-  fi
+  fitted_lines "$name" "$printed" > "$work/lines"
+  if [[ -s $work/lines ]]; then replace_lines fitted "$name" "$work/lines"; fi
 done <<< "$tables"
+write_totals

@@ -12,6 +12,7 @@
 #include "app/commands/common_options.hpp"
 #include "app/kernel_calibration.hpp"
 #include "app/point_calibration.hpp"
+#include "app/share_text.hpp"
 #include "app/step_fit.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
@@ -44,7 +45,7 @@ OptionList calibrate_options() {
       ("table", po::value<std::string>()->value_name("FILE"), "table of training runs (as of validate --table): fit the figures that step times tell, on a part of each hardware family's rows")
       ("rows", po::value<std::string>()->value_name("SHARE"), "with --table: the share of rows to fit, 30% by default; the rest tries the fit")
       ("seed", po::value<std::int64_t>()->value_name("N"), "with --table: which rows (default 1)")
-      ("output,o", po::value<std::string>()->value_name("FILE"), "write the GPU's profile with the fitted figures, for --profile");
+      ("output,o", po::value<std::string>()->value_name("FILE"), "write the GPU's profile with the fitted figures, for --profile; with --table, a folder that ends in /: a file for each GPU");
   add_output_options(options);
   return options;
 }
@@ -149,11 +150,16 @@ int folds_of(const Invocation& invocation) {
   return static_cast<int>(folds);
 }
 
+std::optional<std::string> day_of(const Invocation& invocation) {
+  const auto date = invocation.text("date");
+  if (date && !scenario::is_day(*date)) throw UserError(Diagnostic{.path = "--date", .problem = "not a day", .expected = "year-month-day, such as 2026-11-30", .got = *date});
+  return date;
+}
+
 Status calibrate_tables(const Invocation& invocation, const HardwareShelf& shelf) {
   const auto gpu = invocation.text("gpu");
   if (!gpu) throw UserError(Diagnostic{.path = "stepcast calibrate", .problem = "--gpu is missing", .expected = "--kernels FILE --gpu NAME"});
-  KernelRequest request{.tables = invocation.list("kernels"), .gpu = *gpu, .folds = folds_of(invocation), .half = {}, .date = invocation.text("date"), .source = invocation.text("source").value_or("")};
-  if (request.date && !scenario::is_day(*request.date)) throw UserError(Diagnostic{.path = "--date", .problem = "not a day", .expected = "year-month-day, such as 2026-11-30", .got = *request.date});
+  KernelRequest request{.tables = invocation.list("kernels"), .gpu = *gpu, .folds = folds_of(invocation), .half = {}, .date = day_of(invocation), .source = invocation.text("source").value_or("")};
   if (const auto half = invocation.integer("half")) {
     if (*half != 0 && *half != 1) throw UserError(Diagnostic{.path = "--half", .problem = "not a half", .expected = "0 or 1", .got = std::to_string(*half)});
     request.half = static_cast<int>(*half);
@@ -173,11 +179,8 @@ Status calibrate_measured(const Invocation& invocation, const HardwareShelf& she
   return Status::kDone;
 }
 
-// "30%" or "0.3".
-double share_of(const std::string& text) {
-  const bool percent = text.ends_with('%');
-  const std::optional<double> number = parse_number(percent ? text.substr(0, text.size() - 1) : text);
-  const double share = number.value_or(0.0) / (percent ? 100.0 : 1.0);
+double rows_share(const std::string& text) {
+  const double share = share_of(text).value_or(0.0);
   if (!(share > 0.0 && share < 1.0)) throw UserError(Diagnostic{.path = "--rows", .problem = "not a share of the rows", .expected = "between 0 and 100 %, such as 30%", .got = text});
   return share;
 }
@@ -185,14 +188,17 @@ double share_of(const std::string& text) {
 Status calibrate_steps(const Invocation& invocation, const HardwareShelf& shelf) {
   const StepFitRequest request{.file = *invocation.text("table"),
                                .family = invocation.text("family"),
-                               .share = share_of(invocation.text("rows").value_or("30%")),
+                               .share = rows_share(invocation.text("rows").value_or("30%")),
                                .seed = static_cast<std::uint64_t>(invocation.integer("seed").value_or(1)),
+                               .date = day_of(invocation),
                                .threads = std::thread::hardware_concurrency()};
   Progress progress{invocation.has("quiet")};
-  const std::vector<StepFit> fits = fit_steps(request, shelf, [&](const std::string& what) { progress.show(what); });
-  if (const auto output = invocation.text("output")) {
-    if (fits.size() != 1) throw UserError(Diagnostic{.path = "--output", .problem = fmt::format("{} hardware families are fitted", fits.size()), .expected = "--family NAME with it"});
-    write_profile(*output, fits.front().profile);
+  const StepFits fits = fit_steps(request, shelf, [&](const std::string& what) { progress.show(what); });
+  if (const auto output = invocation.text("output"); output && output->ends_with('/')) {
+    for (const StepFit& fit : fits.families) write_profile(*output + fit.profile.name + ".yaml", fit.profile);
+  } else if (output) {
+    if (fits.families.size() != 1) throw UserError(Diagnostic{.path = "--output", .problem = fmt::format("{} hardware families are fitted", fits.families.size()), .expected = "--family NAME with it, or a folder that ends in /, for a file each"});
+    write_profile(*output, fits.families.front().profile);
   }
   write_json(invocation, step_fit_json(fits).dump(2) + "\n");
   print_text(invocation, step_fit_text(fits));

@@ -7,6 +7,7 @@
 #include "app/commands/common_options.hpp"
 #include "app/commands/validate_scenario.hpp"
 #include "app/hardware_shelf.hpp"
+#include "app/share_text.hpp"
 #include "app/truth_table.hpp"
 #include "calibration/kernel_tables.hpp"
 #include "sim/base/diagnostic.hpp"
@@ -23,6 +24,10 @@ OptionList validate_options() {
        "table of single kernels (GEMM, attention or mixture of experts): error by GPU and number format")
       ("table", po::value<std::string>()->value_name("FILE"),
        "table of training runs, one scenario a row: measured, forecast and error of each, and the summary");
+  options.add_options()
+      ("fitted", "with --table: forecast with the profiles of its machines that were fitted to a part of its rows (calibration/profiles/machines), and tell apart the rows "
+                 "that the fits saw")
+      ("worse-than", po::value<std::string>()->value_name("SHARE"), "with --table: print only the rows that are off by that much and more, such as 30%, the worst first");
   add_scenario_validation_options(options);
   add_output_options(options);
   return options;
@@ -37,13 +42,18 @@ Status validate_kernels(const Invocation& invocation, const std::string& file, c
 }
 
 Status validate_table(const Invocation& invocation, const std::string& file, const HardwareShelf& shelf) {
+  std::optional<double> worse_than;
+  if (const auto text = invocation.text("worse-than")) {
+    worse_than = share_of(*text);
+    if (!worse_than || *worse_than < 0.0) throw UserError(Diagnostic{.path = "--worse-than", .problem = "not a share", .expected = "a share of the measured time, such as 30%", .got = *text});
+  }
   Progress progress{invocation.has("quiet")};
-  const std::vector<TruthOutcome> outcomes =
-      forecast_table(file, shelf, std::thread::hardware_concurrency(), [&](std::size_t done, std::size_t of) {
-        progress.show(fmt::format("{} of {} rows", done, of));
-      });
+  const TableOptions options{.threads = std::thread::hardware_concurrency(), .fitted = invocation.has("fitted")};
+  const std::vector<TruthOutcome> outcomes = forecast_table(file, shelf, options, [&](std::size_t done, std::size_t of) {
+    progress.show(fmt::format("{} of {} rows", done, of));
+  });
   write_json(invocation, truth_json(outcomes).dump(2) + "\n");
-  print_text(invocation, truth_text(outcomes));
+  print_text(invocation, truth_text(outcomes, worse_than));
   return Status::kDone;
 }
 
@@ -56,6 +66,9 @@ Status validate(const Invocation& invocation, Session& session) {
     throw UserError(Diagnostic{.path = "stepcast validate",
                                .problem = subjects > 1 ? "one scenario or table at a time" : "nothing to validate",
                                .expected = "SCENARIO.yaml --db FILE, --kernels FILE or --table FILE"});
+  }
+  for (const char* option : {"fitted", "worse-than"}) {
+    if (invocation.has(option) && !table) throw UserError(Diagnostic{.path = std::string{"--"} + option, .problem = "is for a table of training runs", .expected = "stepcast validate --table FILE"});
   }
   if (scenario) return validate_scenario(invocation, session);
   for (const char* option : {"db", "run", "tolerance", "trace", "set", "profile", "seed", "no-fold"}) {

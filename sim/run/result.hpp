@@ -61,7 +61,7 @@ struct Result {
   std::uint64_t events = 0;
   std::int64_t workers_simulated = 0;
   bool folded = false;
-  std::string fold_note;           // why workers were or were not folded
+  std::string fold_note;           // why workers were not folded, or would not be were it not asked for
   std::uint64_t order_fingerprint = 0;
   std::uint64_t results_fingerprint = 0;
   trace::Recording recording;      // empty unless asked for

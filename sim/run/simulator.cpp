@@ -74,7 +74,7 @@ Result simulate(const plan::Plan& plan, const Machine& machine, const Simulation
   FoldAttempt fold{.links = std::nullopt, .reason = "folding was switched off"};
   // A planner sees all flows in one order, folded or not.
   const bool plans = machine.paths.policy == network::PathPolicy::kPlanned;
-  if (options.fold || plans) fold = fold_links(plan, machine, compiled, groups, calls, paths);
+  if (options.fold || plans) fold = fold_links(plan, machine, compiled, groups, calls, paths, options.fold_unlike);
   if (!options.fold) fold.links.reset();
   result.folded = fold.links.has_value();
   result.fold_note = fold.reason;
@@ -88,7 +88,7 @@ Result simulate(const plan::Plan& plan, const Machine& machine, const Simulation
   result.critical_worker = critical.rank;
   result.breakdown = to_breakdown(critical.parts);
   SIM_CHECK(result.breakdown.total() == result.step, result.breakdown.total().count(), result.step.count());
-  result.memory = memory_peaks(plan, machine);
+  if (options.memory) result.memory = memory_peaks(plan, machine);
   result.busiest_links = busiest_links(interpreter, paths.slots(), result.step);
   result.socket_time = socket_time(interpreter, machine, paths.slots());
   result.events = interpreter.engine().events_fired();

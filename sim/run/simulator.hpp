@@ -24,6 +24,8 @@ namespace stepcast::run {
 
 struct SimulationOptions {
   bool fold = true;
+  bool fold_unlike = false;    // where something can tell workers apart: one stands for all, at the pace of the slowest; an estimate
+  bool memory = true;          // Result::memory
   std::vector<RankId> record;  // workers whose spans and counters go into Result::recording
   std::uint64_t max_events = UINT64_MAX;
 };

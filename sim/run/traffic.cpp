@@ -62,7 +62,7 @@ class Folder {
       : plan_{plan}, compiled_{compiled}, groups_{groups}, calls_{calls}, paths_{paths},
         machine_{machine}, counts_sources_{counts_sources(machine)}, fabric_{machine.fabric}, builder_{machine.router, paths} {}
 
-  FoldAttempt run() {
+  FoldAttempt run(bool unlike) {
     collect_collectives();
     collect_messages();
     sum_by_class();
@@ -70,8 +70,9 @@ class Folder {
     if (network::follows_load(paths_.rules().policy)) return {std::nullopt, "paths follow the load"};
     if (paths_.rules().changes_later()) return {std::nullopt, "links change during the step"};
     if (mixes_gpus()) return {std::nullopt, "GPUs of several kinds do the same work"};
-    if (const std::optional<std::string> difference = find_difference()) return {std::nullopt, *difference};
-    return {make_links(), {}};
+    const std::optional<std::string> difference = find_difference();
+    if (difference && !unlike) return {std::nullopt, *difference};
+    return {make_links(), difference.value_or("")};
   }
 
  private:
@@ -351,8 +352,8 @@ double rate_alone(std::span<const BundleUse> uses, const LinkPaths& paths) {
 }
 
 FoldAttempt fold_links(const plan::Plan& plan, const Machine& machine, const CompiledPlan& compiled,
-                       const GroupTable& groups, CallTable& calls, LinkPaths& paths) {
-  return Folder{plan, machine, compiled, groups, calls, paths}.run();
+                       const GroupTable& groups, CallTable& calls, LinkPaths& paths, bool unlike) {
+  return Folder{plan, machine, compiled, groups, calls, paths}.run(unlike);
 }
 
 }  // namespace stepcast::run

@@ -97,13 +97,14 @@ struct FoldedLinks {
   std::map<FlowClass, std::vector<BundleUse>> uses;    // BundleUse::bundle = index of a folded link
 };
 
-// Empty, with the reason, when some class's members differ.
+// Empty, with the reason, when some class's members differ; where `unlike` asks for it, links nevertheless: a class then moves at the
+// pace of its slowest member.
 struct FoldAttempt {
   std::optional<FoldedLinks> links;
   std::string reason;
 };
 class CallTable;
 FoldAttempt fold_links(const plan::Plan& plan, const Machine& machine, const CompiledPlan& compiled,
-                       const GroupTable& groups, CallTable& calls, LinkPaths& paths);
+                       const GroupTable& groups, CallTable& calls, LinkPaths& paths, bool unlike = false);
 
 }  // namespace stepcast::run

@@ -1,6 +1,8 @@
 // `stepcast validate S.yaml --db F`: forecast, run for real on CPU workers, compared. Skipped, saying so, where no MPI launcher is installed.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <set>
 
@@ -14,6 +16,7 @@ using stepcast::test::has_mpi;
 using stepcast::test::Outcome;
 using stepcast::test::run_stepcast;
 using stepcast::test::TemporaryDirectory;
+using stepcast::test::text_of;
 
 TEST_SUITE_BEGIN("e2e");
 
@@ -107,6 +110,40 @@ TEST_CASE("validate: a profile is compared by class, and one without steps refus
   refused("validate " + kScenario + db + " --run 1", "marks no steps");
   refused("validate " + kScenario + db + " --run 3", "run 3 is of nvidia-smi");
   refused("validate " + kScenario + db, "run 2 steps (kineto)");
+}
+
+// Eight short runs of one GPU, made up: 0.1 s whatever the model, so that some are far off.
+TEST_CASE("validate: the rows of a table that are worse than a share, the worst first") {
+  const TemporaryDirectory place;
+  const std::string file = (place.path() / "runs.csv").string();
+  std::ofstream table{file};
+  table << "row_id,gpu,n_gpus,gpus_per_node,layers,hidden,heads,seq_len,global_batch,micro_batch,vocab,tp,dp,precision,recompute,step_s\n";
+  for (const int hidden : {512, 1024, 2048, 3072}) table << fmt::format("run-{},A100-SXM,2,8,8,{},16,1024,4,2,50304,2,1,bf16,none,0.1\n", hidden, hidden);
+  table.close();
+  const auto json = nlohmann::json::parse(run_stepcast("validate --table " + file + " --json -").out);
+  std::vector<std::pair<double, std::string>> off;
+  for (const auto& row : json["rows"]) {
+    off.emplace_back(-std::abs(row["error_pct"].get<double>()), row["row_id"].get<std::string>());
+    CHECK(row["fitted_profile"].is_null());
+  }
+  std::sort(off.begin(), off.end());
+  const double share = (std::abs(off[1].first) + std::abs(off[2].first)) / 2;  // between the second and the third
+  const Outcome shown = run_stepcast(fmt::format("validate --table {} --worse-than {}%", file, share));
+  REQUIRE(shown.status == 0);
+  CHECK(shown.out.find(off[0].second) < shown.out.find(off[1].second));
+  CHECK(shown.out.find(off[2].second) == std::string::npos);
+  CHECK(shown.out.find("4 rows, 4 forecast") != std::string::npos);  // the summary is of all
+  refused("validate --table " + file + " --worse-than much", "not a share");
+  refused("validate " + kScenario + " --db x.db --worse-than 30%", "is for a table of training runs");
+  refused("validate --kernels x.csv --fitted", "is for a table of training runs");
+
+  // A file for each GPU, by table and GPU; --family names one.
+  const Outcome fitted = run_stepcast("calibrate --table " + file + " --rows 50% --date 2026-11-30 -o " + place.path().string() + "/");
+  REQUIRE_MESSAGE(fitted.status == 0, fitted.err);
+  const std::string profile = text_of((place.path() / "runs-a100-sxm-80.yaml").string());
+  for (const char* word : {"step times of 2 rows of 4 of runs on a100-sxm-80, seed 1", "date: 2026-11-30", "plus_minus:"}) CHECK_MESSAGE(profile.find(word) != std::string::npos, profile);
+  refused("calibrate --table " + file + " --date yesterday", "not a day");
+  refused("calibrate --table " + file + " --rows much", "not a share of the rows");
 }
 
 TEST_CASE("validate: what does not go together is refused") {

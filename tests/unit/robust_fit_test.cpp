@@ -77,6 +77,35 @@ TEST_CASE("robust fit: a figure that no point tells of keeps its prior and its d
   CHECK(fit.figures[1].informed > 0.99);
 }
 
+// Slopes are learnt from the steps: the same figures for a third of the forecasts, where the search is long.
+TEST_CASE("robust fit: slopes by secants find the same figures with fewer forecasts") {
+  const Roof r = roof();
+  const std::vector<double> measured = exact(r);
+  const auto found = [&](bool secant, int& calls) {
+    return fit_robustly(measured, {}, kFree, [&](std::span<const double> f, std::span<double> out) { ++calls; r.forecasts()(f, out); },
+                        {.most_iterations = 60, .least_gain = 1e-7, .secant = secant});
+  };
+  int by_differences = 0;
+  int by_secants = 0;
+  const RobustFit slow = found(false, by_differences);
+  const RobustFit fast = found(true, by_secants);
+  for (std::size_t j = 0; j < 3; ++j) CHECK(fast.figures[j].value == doctest::Approx(slow.figures[j].value).epsilon(5e-3));
+  CHECK(by_secants < by_differences);
+}
+
+// From where a search ended, the next one begins, with the priors where they were.
+TEST_CASE("robust fit: a search begins where it is told to, and ends where it would have") {
+  Roof r = roof();
+  for (double& intensity : r.intensity) intensity = 1e6;
+  std::vector<FreeFigure> free = kFree;
+  free[0].start = 3e-6;
+  free[1].start = 2e12;
+  free[2].start = 1.9e11;
+  const RobustFit fit = fit_robustly(exact(r), {}, free, r.forecasts());
+  CHECK(fit.figures[1].value == doctest::Approx(2e12).epsilon(2e-3));
+  CHECK(fit.figures[2].value == doctest::Approx(1.6e11).epsilon(1e-3));  // no point tells of it: back to its prior
+}
+
 TEST_CASE("robust fit: a bound holds, and the other figures are fitted at it") {
   const Roof r = roof();
   std::vector<FreeFigure> free = kFree;

@@ -1,11 +1,13 @@
 // Figures out of step times: runs that are forecast with another host and another clock than the profile has stand for measured ones.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
 #include <fmt/format.h>
 
+#include "app/row_deal.hpp"
 #include "app/setup.hpp"
 #include "app/step_fit.hpp"
 #include "app/truth_table.hpp"
@@ -74,18 +76,21 @@ std::string written(const std::string& text, const char* name) {
 TEST_CASE("step fit: figures of another machine out of half of its runs' step times") {
   const std::string path = written(table(elsewhere), "stepcast_step_fit_test.csv");
   const StepFitRequest request{.file = path, .family = {}, .share = 0.5, .seed = 3, .threads = 2};
-  const std::vector<StepFit> fits = fit_steps(request, shelf(), [](const std::string&) {});
-  REQUIRE(fits.size() == 1);
-  const StepFit& fit = fits.front();
+  const StepFits fits = fit_steps(request, shelf(), [](const std::string&) {});
+  REQUIRE(fits.families.size() == 1);
+  const StepFit& fit = fits.families.front();
   CHECK(fit.family == "a100-sxm-80");
   CHECK(fit.errors(true, false).n == 8);
   CHECK(fit.errors(false, false).n == 8);
+  CHECK(fits.rows == 16);
+  CHECK(fits.shipped.n == 16);
+  CHECK(fit.profile.name == "stepcast_step_fit_test-a100-sxm-80");
   CHECK(*fit.errors(false, false).mean_absolute > 15.0);
   CHECK(*fit.errors(false, true).mean_absolute < 3.0);
   CHECK(*calibration::parameter_value(fit.profile, "overhead.host_launch") == doctest::Approx(70e-6).epsilon(0.1));
   CHECK(*calibration::parameter_value(fit.profile, "clock.sustained_fraction") == doctest::Approx(0.78).epsilon(0.03));
   for (const calibration::ProfileParameter& p : calibration::parameters_of(fit.profile))
-    if (p.key == "overhead.host_launch") CHECK(p.source.find("8 rows of 16, seed 3") != std::string::npos);
+    if (p.key == "overhead.host_launch") CHECK(p.source.find("8 rows of 16 of stepcast_step_fit_test on a100-sxm-80, seed 3") != std::string::npos);
 
   // One thread, the same figures; another seed, other rows.
   StepFitRequest alone = request;
@@ -94,6 +99,33 @@ TEST_CASE("step fit: figures of another machine out of half of its runs' step ti
   alone.seed = 4;
   CHECK(step_fit_text(fit_steps(alone, shelf(), [](const std::string&) {})) != step_fit_text(fits));
   std::filesystem::remove(path);
+}
+
+// First and last stages share the embedding's gradients: some pairs of hosts lie on one leaf, some do not. One worker a stage stands for all
+// nevertheless, at the pace of the slowest pair.
+TEST_CASE("step fit: clusters whose workers differ are estimated by one worker a stage") {
+  const CsvTable table = CsvTable::parse("row_id,gpu,n_gpus,gpus_per_node,layers,hidden,heads,seq_len,global_batch,micro_batch,vocab,tp,dp,pp,precision,recompute,step_s\n"
+                                         "x,A100-SXM,256,8,24,12288,96,2048,32,1,51200,8,4,8,bf16,full,1\n", "one.csv");
+  const calibration::TruthRow row = calibration::read_truth_table(table, shelf().catalogue).front();
+  REQUIRE(row.refusal == "");
+  const Setup setup = prepare(shelf(), load_row(row, "one.csv", shelf()));
+  const EstimatedStep estimate = estimated_step(setup);
+  const double exact = step_time(setup, true).seconds();
+  CHECK(estimate.time.seconds() == doctest::Approx(exact).epsilon(0.005));
+  CHECK_FALSE(estimate.exact);
+}
+
+TEST_CASE("rows are dealt by their names: another row moves none, and the share is met") {
+  std::vector<std::string> names;
+  for (int i = 0; i < 40; ++i) names.push_back(fmt::format("row-{}", i));
+  const std::vector<bool> dealt = deal_rows(names, 0.3, 1);
+  CHECK(std::count(dealt.begin(), dealt.end(), true) == 12);
+  CHECK(deal_rows(names, 0.3, 2) != dealt);
+  const std::vector<bool> more = deal_rows(names, 0.5, 1);
+  for (std::size_t i = 0; i < names.size(); ++i) CHECK((!dealt[i] || more[i]));  // who was dealt stays dealt
+  std::vector<std::string> turned{names.rbegin(), names.rend()};
+  const std::vector<bool> turned_dealt = deal_rows(turned, 0.3, 1);
+  for (std::size_t i = 0; i < names.size(); ++i) CHECK(turned_dealt[names.size() - 1 - i] == dealt[i]);
 }
 
 TEST_CASE("step fit: a family that the table lacks, and too few rows") {
