@@ -89,6 +89,11 @@ network::TransportCost cost_of(const HardwareShelf& shelf, const scenario::Trans
   if (options.congestion == scenario::CongestionModel::kModelled && profile.congestion) {
     cost.congestion = {.loss = profile.congestion->loss.value, .per_doubling = profile.congestion->per_doubling.value};
   }
+  if (profile.ahead) {
+    cost.ahead = {.eager = profile.ahead->eager.value, .buffered = profile.ahead->buffered.value, .copy_rate = profile.ahead->copy_rate.value.si()};
+  }
+  cost.ahead.eager = options.eager.value_or(cost.ahead.eager);
+  cost.ahead.buffered = options.buffered.value_or(cost.ahead.buffered);
   if (cards.socket_rate) {
     const calibration::SocketProfile& sockets = *profile.sockets;
     cost.sockets = network::Sockets{.core_rate = sockets.core_rate.value.si(),
@@ -126,6 +131,8 @@ std::string transport_text(const network::TransportCosts& all, const scenario::C
   const scenario::Transport options = options_of(cluster, network);
   const network::TransportCost& costs = all.of(network);
   if (options.mtu) parts.push_back(fmt::format("MTU {} B", options.mtu->count()));
+  if (options.eager) parts.push_back(fmt::format("messages up to {} B sent before they are asked for", options.eager->count()));
+  if (options.buffered) parts.push_back(fmt::format("senders up to {} B ahead", options.buffered->count()));
   if (costs.copies > 0) parts.emplace_back("copied through host memory at both ends");
   if (const auto& sockets = costs.sockets) {
     parts.push_back(fmt::format("at most {:.3g} GB/s each way at a GPU that enters a host ({})", sockets->rate(sockets->channels) / 1e9,

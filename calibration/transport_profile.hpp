@@ -36,6 +36,18 @@ struct CongestionProfile {
   }
 };
 
+struct AheadProfile {
+  topology::Figure<Bytes> eager;
+  topology::Figure<Bytes> buffered;
+  topology::Figure<Bandwidth> copy_rate;
+  template <class V>
+  void visit(V& v) {
+    v.key("eager", eager, "Messages up to it move before the receiver asks for them; 0: none.", scenario::required());
+    v.key("buffered", buffered, "What a sender may have sent that nobody has received yet, and still go on; 0: it waits for the receiver.", scenario::required());
+    v.key("copy_rate", copy_rate, "Of the copy that a message costs which came before its receive.", scenario::required().above(0));
+  }
+};
+
 struct TransportProfile {
   std::int64_t schema = 1;
   std::string name;
@@ -49,6 +61,7 @@ struct TransportProfile {
   topology::Figure<Bytes> chunk;
   std::optional<SocketProfile> sockets;
   std::optional<CongestionProfile> congestion;
+  std::optional<AheadProfile> ahead;
   template <class V>
   void visit(V& v) {
     v.key("schema", schema, "Format version.", scenario::only_version(1));
@@ -63,6 +76,7 @@ struct TransportProfile {
     v.key("chunk", chunk, "What a copy through host memory takes in before it passes it on.", scenario::required());
     v.key("sockets", sockets, "Where the cores move the data.");
     v.key("congestion", congestion, "What congestion control loses. Default: nothing.");
+    v.key("ahead", ahead, "What leaves before the receiver asks for it. Default: nothing, both sides wait.");
   }
 };
 

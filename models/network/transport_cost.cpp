@@ -10,12 +10,14 @@ double Sockets::rate(std::int64_t connections) const {
   return std::min(static_cast<double>(streams) * connection_rate, static_cast<double>(workers) * core_rate);
 }
 
-double TransportCost::message_s(double bytes, double rate) const {
-  return per_message.seconds() + static_cast<double>(copies) * std::min(bytes, chunk.si()) / rate;
+Duration Ahead::copy(Bytes bytes) const { return copy_rate > 0.0 ? Duration::from_seconds(bytes.si() / copy_rate) : Duration{}; }
+
+double TransportCost::message_s(double bytes, double copy_rate) const {
+  return per_message.seconds() + static_cast<double>(copies) * std::min(bytes, chunk.si()) / copy_rate;
 }
 
-double TransportCost::half_size(double latency_s, double rate) const {
-  return (latency_s + per_message.seconds()) * rate + static_cast<double>(copies) * chunk.si();
+double TransportCost::half_size(double latency_s, double rate, double copy_rate) const {
+  return (latency_s + per_message.seconds()) * rate + static_cast<double>(copies) * chunk.si() * rate / copy_rate;
 }
 
 }  // namespace stepcast::network

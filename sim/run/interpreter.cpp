@@ -402,13 +402,12 @@ network::RouteId Interpreter::collective_route(std::uint32_t communicator, const
 
 // ---- messages
 
-std::uint32_t Interpreter::channel_between(RankId from, RankId to) {
-  const auto [it, is_new] = channel_index_.try_emplace(pair_key(from.value(), to.value()),
-                                                       static_cast<std::uint32_t>(channels_.size()));
+std::uint32_t Interpreter::connection_between(RankId from, RankId to) {
+  const auto [it, is_new] = connection_index_.try_emplace(pair_key(from.value(), to.value()),
+                                                          static_cast<std::uint32_t>(connections_.size()));
   if (is_new) {
-    channels_.push_back({.route = message_route(from, to),
-                         .cost = MessageCost{machine_.fabric, machine_.router, machine_.transports, groups_.message_edges(from, to),
-                                             scenario::TrafficAxis::kPipeline}});
+    const MessageCost cost{machine_.fabric, machine_.router, machine_.transports, groups_.message_edges(from, to), scenario::TrafficAxis::kPipeline};
+    connections_.push_back({.channel = Channel{cost.ahead()}, .cost = cost, .route = message_route(from, to), .moving = {}});
   }
   return it->second;
 }
@@ -537,32 +536,38 @@ void Interpreter::post(std::uint32_t index, const CompiledStep& step, bool is_se
       plan_.program(rank).instructions[stream.program->instructions[step.first].index].body;
   const std::int32_t stage = is_send ? std::get<plan::Send>(body).peer_stage : std::get<plan::Recv>(body).peer_stage;
   const RankId peer = plan_.peer(rank, stage);
-  const std::uint32_t id = is_send ? channel_between(rank, peer) : channel_between(peer, rank);
-  Channel& channel = channels_[id];
-  std::optional<Posted>& side = is_send ? channel.send : channel.recv;
-  SIM_CHECK(!side, rank.value(), peer.value());  // messages of one direction share a stream
-  side = Posted{index, time};
-  if (is_send) channel.bytes = std::get<plan::Send>(body).bytes;
-  if (!channel.send || !channel.recv) return;
-  channel.moving_since = std::max(channel.send->time, channel.recv->time);
-  const Duration base = Duration::from_seconds(machine_.collectives.local.pairwise_simple_base_s);
-  engine_.at(channel.moving_since + base + channel.cost->latency(channel.bytes), engine::Phase::kDispatch, *this, kBeginMessage, id);
+  const std::uint32_t id = is_send ? connection_between(rank, peer) : connection_between(peer, rank);
+  Channel& channel = connections_[id].channel;
+  if (is_send) {
+    channel.send(index, time, std::get<plan::Send>(body).bytes, outcome_);
+  } else {
+    channel.receive(index, time, outcome_);
+  }
+  follow(id);
 }
 
 void Interpreter::begin_message(std::uint32_t id) {
-  prepare_route(channels_[id].route, channels_[id].bytes.si());
-  network_.start(channels_[id].route, channels_[id].bytes.si(), channels_[id].cost->rate_cap(), kMessageTag | id);
+  const Connection& connection = connections_[id];
+  prepare_route(connection.route, connection.moving.si());
+  network_.start(connection.route, connection.moving.si(), connection.cost.rate_cap(), kMessageTag | id);
 }
 
 void Interpreter::end_message(std::uint32_t id) {
-  Channel& channel = channels_[id];
-  const Cause cause{.part = Part::kPipeline, .moving_since = channel.moving_since};
-  const std::uint32_t sender = channel.send->stream;
-  const std::uint32_t receiver = channel.recv->stream;
-  channel.send.reset();
-  channel.recv.reset();
-  resume(sender, engine_.now(), cause.moving_since, cause);
-  resume(receiver, engine_.now(), cause.moving_since, cause);
+  connections_[id].channel.arrive(engine_.now(), outcome_);
+  follow(id);
+}
+
+// What became possible on a channel.
+void Interpreter::follow(std::uint32_t id) {
+  Connection& connection = connections_[id];
+  if (outcome_.moves) {
+    connection.moving = outcome_.bytes;
+    const Duration base = Duration::from_seconds(machine_.collectives.local.pairwise_simple_base_s);
+    engine_.at(*outcome_.moves + base + connection.cost.latency(connection.moving), engine::Phase::kDispatch, *this, kBeginMessage, id);
+  }
+  for (const Channel::End& end : outcome_.over) {
+    resume(end.stream, end.at, end.shown_from, {.part = Part::kPipeline, .moving_since = end.moving_since});
+  }
 }
 
 // ---- events
@@ -587,7 +592,7 @@ void Interpreter::on_event(engine::Engine&, std::uint32_t kind, std::uint64_t ar
 void Interpreter::on_flow_done(std::uint64_t tag) {
   const auto id = static_cast<std::uint32_t>(tag);
   if ((tag & kMessageTag) != 0) {
-    leave_route(channels_[id].route);
+    leave_route(connections_[id].route);
     end_message(id);
   } else {
     if (network::follows_load(machine_.paths.policy)) leave_route(route_of_meeting(meetings_[id]));

@@ -3,7 +3,7 @@
 //
 // A stream advances eagerly: its clock may run ahead of the engine's, since what it does until it
 // meets another worker depends on nobody. Only meetings are events: a collective whose last member
-// has arrived, a message that both sides posted, the end of their traffic. Kernels that start while a
+// has arrived, a message that may move (channel.hpp), the end of their traffic. Kernels that start while a
 // collective of their worker is there run at a rate that changes with it: their end is an event too.
 #pragma once
 
@@ -21,6 +21,7 @@
 #include "sim/engine/engine.hpp"
 #include "sim/run/breakdown.hpp"
 #include "sim/run/calls.hpp"
+#include "sim/run/channel.hpp"
 #include "sim/run/compiled_program.hpp"
 #include "sim/run/groups.hpp"
 #include "sim/run/link_paths.hpp"
@@ -110,17 +111,11 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
     TimePoint last_arrival;
     std::vector<std::uint32_t> streams;
   };
-  struct Posted {
-    std::uint32_t stream = 0;
-    TimePoint time;
-  };
-  struct Channel {  // messages from one worker to another
-    std::optional<Posted> send;
-    std::optional<Posted> recv;
-    Bytes bytes;
-    TimePoint moving_since;
+  struct Connection {  // from one worker to another
+    Channel channel;
+    MessageCost cost;
     network::RouteId route;
-    std::optional<MessageCost> cost;
+    Bytes moving;  // what moves or is about to
   };
   // Whose traffic a route carries, so that it can be laid again when paths change.
   struct RouteOwner {
@@ -159,12 +154,13 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
 
   void begin_collective(std::uint32_t meeting);
   void end_collective(std::uint32_t meeting);
-  void begin_message(std::uint32_t channel);
-  void end_message(std::uint32_t channel);
+  void begin_message(std::uint32_t connection);
+  void end_message(std::uint32_t connection);
+  void follow(std::uint32_t connection);
   network::RouteId route_of_meeting(const Meeting& meeting);
   network::RouteId collective_route(std::uint32_t communicator, const Way& way);
   network::RouteId message_route(RankId from, RankId to);
-  std::uint32_t channel_between(RankId from, RankId to);
+  std::uint32_t connection_between(RankId from, RankId to);
   network::RouteId lay_route(RouteOwner owner);
   struct Links {
     std::vector<flow::Use> uses;
@@ -201,8 +197,9 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
   std::vector<std::vector<std::uint32_t>> open_meetings_;    // [communicator]
   std::vector<Meeting> meetings_;
   std::vector<std::uint32_t> free_meetings_;
-  std::vector<Channel> channels_;
-  std::unordered_map<std::uint64_t, std::uint32_t> channel_index_;  // lookup only
+  std::vector<Connection> connections_;
+  std::unordered_map<std::uint64_t, std::uint32_t> connection_index_;  // lookup only
+  Channel::Outcome outcome_;                                 // of the message that something just happened to
   std::map<std::pair<std::uint32_t, Way>, network::RouteId> collective_routes_;
   std::size_t fabric_links_ = 0;
   std::unordered_map<std::uint32_t, flow::LinkIndex> thread_links_;        // [communicator]; lookup only

@@ -43,6 +43,9 @@ struct Machine {
   network::TransportCosts transports{};  // what messages and sockets cost
   std::vector<collective::NetworkParameters> side_networks{};  // of Fabric::networks after the first
 
+  // Time of kernels beside a collective over their time alone, where it was measured; else by what the collective takes.
+  std::optional<double> beside_collective{};
+
   std::vector<OtherGpus> other_gpus{};
 
   // Of a worker's GPU: 0 is `gpu`, i is other_gpus[i - 1].

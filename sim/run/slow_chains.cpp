@@ -21,6 +21,10 @@ SlowChains::Case& SlowChains::case_of(std::size_t program, std::size_t stream, c
 }
 
 Duration SlowChains::busy(std::size_t program, std::size_t stream, std::uint32_t step, const gpu::Taken& taken) {
+  if (machine_.beside_collective) {
+    const Duration alone = compiled_.programs[program].streams[stream].steps[step].busy;
+    return std::max(alone, Duration::from_seconds(*machine_.beside_collective * alone.seconds()));
+  }
   Case& c = case_of(program, stream, taken);
   std::optional<Duration>& known = c.steps[step];
   if (!known) {

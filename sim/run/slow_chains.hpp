@@ -1,7 +1,8 @@
 // sim/run/slow_chains.hpp — how long a chain of kernels takes while collectives hold a part of the GPU.
 //
 // Model    Each kernel of the chain is timed on the SMs and the memory bandwidth that are left (gpu::beside); within the
-//          chain, work advances at one rate: a share dt / T(what is taken) of the chain in dt.
+//          chain, work advances at one rate: a share dt / T(what is taken) of the chain in dt. Where a slow-down beside
+//          collectives was measured (a profile's `interference`), T is that times the chain's time alone.
 // Source   contention of SMs and memory: NVIDIA/nccl issues 689 and 1428; what it costs in training, 18.9 % of compute on
 //          average and 40 % at most: arXiv 2507.03114
 // Ignores  that kernels of one chain suffer unequally; collectives slowed by the kernels; clocks that fall with both;

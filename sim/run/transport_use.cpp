@@ -7,13 +7,27 @@
 
 namespace stepcast::run {
 
+namespace {
+
+bool copies_cross(topology::LinkKind kind) {
+  return kind == topology::LinkKind::kPcie || kind == topology::LinkKind::kC2c || kind == topology::LinkKind::kMemory || kind == topology::LinkKind::kSocket;
+}
+
+}  // namespace
+
 MessageCost::MessageCost(const topology::Fabric& fabric, const topology::Router& router, const network::TransportCosts& transports,
                          std::span<const collective::Edge> edges, topology::Router::Axis axis) {
   rate_ = std::numeric_limits<double>::infinity();
+  copy_rate_ = rate_;
   for (const collective::Edge& edge : edges) {
     const topology::Path path = router.path(edge.from, edge.to, axis);
     path_latency_ += path.latency;
-    for (const topology::Path::Share& share : path.shares) rate_ = std::min(rate_, fabric.bundles[share.bundle].capacity.si() / share.share);
+    for (const topology::Path::Share& share : path.shares) {
+      const topology::Bundle& bundle = fabric.bundles[share.bundle];
+      const double rate = bundle.capacity.si() / share.share;
+      rate_ = std::min(rate_, rate);
+      if (copies_cross(fabric.links[bundle.links.front().index()].kind)) copy_rate_ = std::min(copy_rate_, rate);
+    }
     if (path.kind == topology::PathKind::kNetwork) cost_ = &transports.of(router.network_between(edge.from, edge.to, axis));
     if (path.kind == topology::PathKind::kPcie && fabric.peer_through_host && cost_ == nullptr) cost_ = &transports.shared_memory;
   }
@@ -23,7 +37,7 @@ MessageCost::MessageCost(const topology::Fabric& fabric, const topology::Router&
 }
 
 Duration MessageCost::latency(Bytes bytes) const {
-  return cost_ == nullptr ? path_latency_ : path_latency_ + Duration::from_seconds(cost_->message_s(bytes.si(), rate_));
+  return cost_ == nullptr ? path_latency_ : path_latency_ + Duration::from_seconds(cost_->message_s(bytes.si(), copy_rate_));
 }
 
 ThreadUse thread_use(std::span<const collective::Edge> edges, collective::Algorithm algorithm, const topology::Fabric& fabric,

@@ -1,8 +1,8 @@
 // sim/run/transport_use.hpp — what transports add to the links that traffic uses: models/network/transport_cost.hpp on the
 // fabric's paths.
 //
-// Model    A message from one GPU to another starts to move  L + o + k min(S, c) / R  after it is posted, R the rate of its
-//          idle path; over sockets it moves at most r of one connection.                                    (1)
+// Model    A message from one GPU to another starts to move  L + o + k min(S, c) / h  after it is posted, h the rate of its
+//          idle path inside the hosts (PCIe, memory); over sockets it moves at most r of one connection.    (1)
 //          A communicator over sockets has one progress thread at each GPU where it enters a host: all its collectives
 //          share it. With x the rate of a collective's fluid, s the largest share of an edge set that leaves or
 //          reaches a host, and g such GPUs there, x s / g <= r. g: network cards of a host, but no more than its
@@ -34,12 +34,14 @@ class MessageCost {
   [[nodiscard]] Duration latency(Bytes bytes) const;
   [[nodiscard]] std::optional<double> rate_cap() const { return cap_; }  // [B/s]
   [[nodiscard]] double rate() const { return rate_; }                    // alone [B/s]
+  [[nodiscard]] network::Ahead ahead() const { return cost_ == nullptr ? network::Ahead{} : cost_->ahead; }
 
  private:
   Duration path_latency_;
   const network::TransportCost* cost_ = nullptr;  // none: nothing beside the links
   std::optional<double> cap_;
   double rate_ = 0.0;
+  double copy_rate_ = 0.0;                        // of the links inside the hosts [B/s]
 };
 
 // What a collective's fluid puts on the progress threads: coefficient of a link of `rate`.

@@ -30,6 +30,8 @@ struct Transport {
   std::optional<std::int64_t> socket_threads;
   std::optional<std::int64_t> sockets_per_thread;
   std::optional<std::int64_t> socket_cores;
+  std::optional<Bytes> eager;
+  std::optional<Bytes> buffered;
   CongestionModel congestion = CongestionModel::kModelled;
 
   template <class V>
@@ -43,6 +45,11 @@ struct Transport {
           between(0, 64).example("4"));
     v.key("sockets_per_thread", sockets_per_thread, "tcp: sockets that each of them serves (NCCL_NSOCKS_PERTHREAD). Default: 1.", between(1, 64).example("4"));
     v.key("socket_cores", socket_cores, "tcp: cores of a node that may move socket traffic. Default: all.", between(1, 4096).example("16"));
+    v.key("eager", eager, "Messages between pipeline stages up to it move before the receiver asks for them (MPI's eager limit). Default: as the transport's profile has it, with NCCL 0.",
+          example("64 KiB"));
+    v.key("buffered", buffered,
+          "What a sender may have sent that nobody has received, and still go on; 0: it waits for the receiver (MPI_Ssend). Default: as the transport's profile has it.",
+          example("1 MiB"));
     v.key("congestion", congestion, "What congestion control leaves of links where several senders meet: by the transport's profile, or all of it (ideal).");
   }
   friend bool operator==(const Transport&, const Transport&) = default;
