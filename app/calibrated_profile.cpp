@@ -1,12 +1,38 @@
 #include "app/calibrated_profile.hpp"
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "app/extrapolation.hpp"
 #include "sim/base/diagnostic.hpp"
 
 namespace stepcast::app {
+
+namespace {
+
+std::vector<calibration::FittedRange> ranges_of(std::span<const calibration::CollectivePoint> points, bool between_hosts) {
+  std::map<std::string, calibration::FittedRange> ranges;
+  for (const calibration::CollectivePoint& point : points) {
+    const auto ranks = static_cast<std::int64_t>(point.layout.ranks);
+    const std::string name = collective_range(point.kind, between_hosts);
+    const auto [it, is_new] = ranges.try_emplace(name, calibration::FittedRange{.kernels = name, .points = 0, .least_work = {}, .most_work = {},
+                                                                                .least_bytes = point.bytes, .most_bytes = point.bytes, .least_ranks = ranks, .most_ranks = ranks});
+    calibration::FittedRange& range = it->second;
+    ++range.points;
+    range.least_bytes = std::min(*range.least_bytes, point.bytes);
+    range.most_bytes = std::max(*range.most_bytes, point.bytes);
+    range.least_ranks = std::min(*range.least_ranks, ranks);
+    range.most_ranks = std::max(*range.most_ranks, ranks);
+  }
+  std::vector<calibration::FittedRange> list;
+  for (const auto& [name, range] : ranges) list.push_back(range);
+  return list;
+}
+
+}  // namespace
 
 CollectiveFit fit_collectives(std::span<const CasePoints> cases, const calibration::Figures& base, const std::string& what) {
   std::vector<calibration::CollectivePoint> points;
@@ -27,11 +53,14 @@ CollectiveFit fit_collectives(std::span<const CasePoints> cases, const calibrati
   fit.source = fmt::format("stepcast calibrate, {}: {} points of {} logs", what, points.size(), logs.size());
   fit.error = fmt::format("median |error| at 1 MiB and up: fitted {}, held out {}", medians_text(cases, fit.fitted, Take::kFitted),
                           medians_text(cases, fit.fitted, Take::kHeld));
+  fit.ranges = ranges_of(points, !fit.local);
   return fit;
 }
 
 calibration::Profile with_fit(FitTarget target, const CollectiveFit& fit) {
   calibration::Profile profile = std::move(target.profile);
+  std::erase_if(profile.fitted_on, [&](const calibration::FittedRange& r) { return r.kernels.ends_with(fit.local ? " inside a host" : " between hosts"); });
+  profile.fitted_on.insert(profile.fitted_on.end(), fit.ranges.begin(), fit.ranges.end());
   if (fit.local) {
     profile.collectives = calibration::local_collectives(fit.fitted, fit.prior, fit.source, fit.error);
     return profile;

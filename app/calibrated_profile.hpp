@@ -19,6 +19,7 @@ struct CollectiveFit {
   bool local = true;            // inside a host; else between hosts
   std::string source;
   std::string error;
+  std::vector<calibration::FittedRange> ranges{};  // of the fitted points
 };
 
 // Fits the cases' fitted points: those of several hosts hold the figures inside hosts as `base` has them.

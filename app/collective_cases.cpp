@@ -181,6 +181,35 @@ std::string medians_text(std::span<const CasePoints> cases, const calibration::F
   return fmt::format("{:.1f} % ({} log{}, worst {:.1f} %)", 100 * logs[logs.size() / 2], logs.size(), logs.size() == 1 ? "" : "s", 100 * logs.back());
 }
 
+std::string families_text(std::span<const CasePoints> cases, std::span<const calibration::Figures> figures) {
+  constexpr double kLargeFloor = 0.12;
+  constexpr double kSmallFloor = 0.25;
+  struct Family {
+    std::vector<double> large;
+    std::vector<double> small;
+  };
+  std::map<std::string, Family> families;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const CasePart part = cases[i].what.part;
+    if (part != CasePart::kHeld && part != CasePart::kHalf) continue;
+    const CaseErrors errors = errors_of(cases[i], figures[i], part == CasePart::kHalf ? Take::kHeld : Take::kAll);
+    Family& family = families[cases[i].what.family];
+    if (errors.large > 0) family.large.push_back(errors.large_median);
+    if (errors.small > 0) family.small.push_back(errors.small_median);
+  }
+  std::string text = fmt::format("{:11} {:>5} {:>8} {:>8} {:>6} {:>8} {:>8} {:>6}\n", "held out", "logs", ">= 1 MiB", "worst", "12 %", "below", "worst", "25 %");
+  const auto cells = [](std::vector<double> errors, double floor) {
+    if (errors.empty()) return fmt::format(" {:>8} {:>8} {:>6}", "-", "-", "-");
+    std::sort(errors.begin(), errors.end());
+    const std::size_t half = errors.size() / 2;
+    const double median = errors.size() % 2 == 1 ? errors[half] : 0.5 * (errors[half - 1] + errors[half]);
+    return fmt::format(" {:>8} {:>8} {:>6}", fmt::format("{:.1f} %", 100 * median), fmt::format("{:.1f} %", 100 * errors.back()), median <= floor ? "yes" : "no");
+  };
+  for (const auto& [name, family] : families)
+    text += fmt::format("{:11} {:>5}{}{}\n", name, std::max(family.large.size(), family.small.size()), cells(family.large, kLargeFloor), cells(family.small, kSmallFloor));
+  return families.empty() ? "" : text;
+}
+
 std::string case_line(const CasePoints& points, const calibration::Figures& figures) {
   const Take take = points.what.part == CasePart::kHalf ? Take::kHeld : Take::kAll;
   const CaseErrors errors = errors_of(points, figures, take);

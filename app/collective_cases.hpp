@@ -62,6 +62,10 @@ CaseErrors errors_of(const CasePoints& points, const calibration::Figures& figur
 // "4.9 % (2 logs, worst 7.1 %)": the median and worst of the cases' medians at 1 MiB and up, outliers left out.
 std::string medians_text(std::span<const CasePoints> cases, const calibration::Figures& figures, Take take);
 
+// A line for each family: the median and the worst of its logs' medians at 1 MiB and up, and of those below, over what no fit saw
+// (held, and the held half of half); outliers left out. `figures`: of each case. Floors of the project: 12 % and 25 %.
+std::string families_text(std::span<const CasePoints> cases, std::span<const calibration::Figures> figures);
+
 // "family  part  log  points  median error >= 1 MiB  below  remark", one line a case.
 std::string case_line(const CasePoints& points, const calibration::Figures& figures);
 

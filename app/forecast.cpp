@@ -8,12 +8,14 @@
 
 #include "app/communication_choice.hpp"
 #include "app/evidence.hpp"
+#include "app/extrapolation.hpp"
 #include "app/model_choice.hpp"
 #include "app/placed.hpp"
 #include "app/routing_choice.hpp"
 #include "app/setup.hpp"
 #include "app/transport_choice.hpp"
 #include "calibration/gpu_parameters.hpp"
+#include "calibration/interference.hpp"
 #include "models/collective/communicator_memory.hpp"
 #include "models/gpu/gpu_model.hpp"
 #include "sim/base/diagnostic.hpp"
@@ -56,8 +58,10 @@ Bytes memory_of_all(const Setup& setup) {
 }
 
 gpu::GpuModel model_of(const Setup& setup, const topology::Gpu& gpu, const calibration::ChosenProfile& profile) {
-  return gpu::GpuModel{calibration::with_attention(calibration::make_parameters(gpu, profile.profile), gpu,
-                                                   attention_generation(setup.scenario.model.attention))};
+  gpu::GpuParameters parameters = calibration::with_attention(calibration::make_parameters(gpu, profile.profile), gpu,
+                                                              attention_generation(setup.scenario.model.attention));
+  parameters.crowding = calibration::crowding_of(profile.profile.interference, workers_of_host(setup));
+  return gpu::GpuModel{std::move(parameters)};
 }
 
 run::Machine machine_of(const Setup& setup, const topology::Fabric& fabric, const topology::Router& router,
@@ -80,7 +84,8 @@ run::Machine machine_of(const Setup& setup, const topology::Fabric& fabric, cons
           .host_recompute = model.parameters().host_recompute,
           .paths = setup.paths,
           .transports = setup.transports,
-          .side_networks = setup.side_networks};
+          .side_networks = setup.side_networks,
+          .beside_collective = calibration::beside_collective(setup.profile.profile.interference, workers_of_host(setup))};
 }
 
 // The first worker of each stage, then the rest in rank order.
@@ -190,6 +195,7 @@ Forecast forecast(const Setup& setup, const ForecastOptions& options) {
   f.device_memory = memory_of_all(setup);
   f.evidence = count_evidence(setup.hardware, setup.profile, plan::name_of(setup.matrix_dtype),
                               setup.scenario.cluster.nodes > 1);
+  f.extrapolated = extrapolated(setup);
   f.notes = notes_of(setup, fabric);
   f.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   f.peak_rss_bytes = peak_rss_bytes();

@@ -60,6 +60,7 @@ struct Forecast {
   Bytes device_memory;                     // of one GPU
   Evidence evidence;
   std::optional<Uncertainty> uncertainty;  // where it was asked for or is cheap
+  std::optional<std::vector<std::string>> extrapolated;  // beyond what the profile was fitted on; none: it does not say
   std::vector<std::string> notes;          // what the models left out of this scenario
   double wall_s = 0.0;                     // of simulating
   std::int64_t peak_rss_bytes = 0;         // of this process

@@ -112,6 +112,7 @@ Json forecast_json(const Forecast& forecast) {
   json["socket_core_s"] = exact_seconds(forecast.result.socket_time);
   json["evidence"] = evidence_json(forecast.evidence);
   json["uncertainty"] = uncertainty_json(forecast.uncertainty);
+  json["extrapolated"] = forecast.extrapolated ? Json(*forecast.extrapolated) : Json(nullptr);
   json["not_determined"] = undetermined(forecast);
   json["notes"] = forecast.notes;
   return json;

@@ -105,6 +105,7 @@ std::string summary_text(const Forecast& f, const Terminal& terminal) {
   text += line("bottleneck", wrap(bottleneck_sentence(f), width, indent));
   text += line("evidence", wrap(evidence_text(f), width, indent));
   if (f.uncertainty) text += line("uncertainty", wrap(uncertainty_text(*f.uncertainty, f.result.step), width, indent));
+  if (f.extrapolated && !f.extrapolated->empty()) text += line("extrapolated", wrap(join(*f.extrapolated, "; "), width, indent));
   text += line("not known", wrap(join(undetermined(f), "; "), width, indent));
   for (const std::string& note : f.notes) text += line("note", wrap(note, width, indent));
   text += line("simulated", fmt::format("{} workers{}, {} events, in {}", f.result.workers_simulated,

@@ -37,17 +37,9 @@ void keep_one_machine(std::vector<StoredPoint>& points, const std::optional<std:
   }
 }
 
-KernelPart part_of(const plan::Kernel& k) {
-  if (k.op == plan::OpClass::kGemm) return k.dtype == plan::Dtype::kFp8 ? KernelPart::kFp8Products : KernelPart::kProducts;
-  if (k.op == plan::OpClass::kAttention) return k.pass == plan::Pass::kForward ? KernelPart::kAttention : KernelPart::kAttentionBackward;
-  const bool reduces = k.op == plan::OpClass::kNorm || k.op == plan::OpClass::kSoftmax || k.op == plan::OpClass::kLoss;
-  return reduces ? KernelPart::kReductions : KernelPart::kStreams;
-}
-
 KernelPoint kernel_point(const StoredPoint& p) {
   const plan::Kernel& k = *p.kernel;
-  const bool works = k.op == plan::OpClass::kGemm || k.op == plan::OpClass::kAttention;
-  return {.name = p.name, .part = part_of(k), .work = works ? k.flops.si() : k.read.si() + k.written.si(), .measured_s = p.seconds, .spread = 1,
+  return {.name = p.name, .part = calibration::part_of(k), .work = calibration::work_of(k), .measured_s = p.seconds, .spread = 1,
           .forecast_s = [k](const calibration::KernelForecast& model) { return model.alone_seconds(k); }};
 }
 
@@ -81,32 +73,53 @@ CostFit fit_cost(const std::string& what, const std::vector<const StoredPoint*>&
   return made;
 }
 
-// Equal kernels of one worker and of several: their names differ by what says how many.
+struct Slowed {
+  std::string what;
+  std::string kernels;
+  std::int32_t workers = 1;
+  std::string beside;  // empty: the same kernels of other workers
+  friend auto operator<=>(const Slowed&, const Slowed&) = default;
+};
+
+const StoredPoint* find_point(const std::vector<StoredPoint>& points, std::int32_t workers, const auto& is) {
+  for (const StoredPoint& p : points)
+    if (p.workers == workers && p.seconds > 0.0 && is(p)) return &p;
+  return nullptr;
+}
+
+// "gemm 1024x1024x1024 bf16 beside all_reduce 1048576 x2": the product's time is known only where the other takes less, alone.
+void add_beside(const std::vector<StoredPoint>& points, const StoredPoint& p, std::map<Slowed, std::vector<double>>& ratios) {
+  const std::size_t at = p.name.find(" beside ");
+  const std::string first = p.name.substr(0, at);
+  const std::string other = p.name.substr(at + 8);
+  const StoredPoint* alone = find_point(points, p.workers, [&](const StoredPoint& q) { return q.kernel && (q.name == first || q.name.starts_with(first + " ")); });
+  const StoredPoint* moved = find_point(points, p.workers, [&](const StoredPoint& q) { return q.name == other || q.name.starts_with(other + " "); });
+  if (alone == nullptr || moved == nullptr || moved->seconds >= alone->seconds) return;
+  const std::string kind = other.substr(0, other.find_first_of("0123456789") - 1);
+  const std::string kernels = name_of(calibration::part_of(*alone->kernel));
+  ratios[{fmt::format("{} beside {}, {} workers", kernels, kind, p.workers), kernels, p.workers, kind}].push_back(p.seconds / alone->seconds);
+}
+
+// Equal kernels of one worker and of several: their names differ by what says how many. And kernels beside what takes less than they do.
 std::vector<calibration::Interference> interference_of(const std::vector<StoredPoint>& points, const std::string& source, const std::optional<std::string>& date) {
   std::map<plan::Kernel, double> alone;
   for (const StoredPoint& p : points)
     if (p.kernel && p.workers == 1 && p.seconds > 0.0) alone[*p.kernel] = p.seconds;
-  std::map<std::string, std::vector<double>> ratios;
+  std::map<Slowed, std::vector<double>> ratios;
   for (const StoredPoint& p : points) {
-    if (!p.kernel || p.workers == 1 || p.seconds <= 0.0 || !alone.contains(*p.kernel)) continue;
-    ratios[fmt::format("{}, {} workers at once", name_of(part_of(*p.kernel)), p.workers)].push_back(p.seconds / alone.at(*p.kernel));
-  }
-  for (const StoredPoint& p : points) {
-    if (!p.beside || p.seconds <= 0.0) continue;
-    const std::size_t at = p.name.find(" beside ");
-    const std::size_t end = p.name.find_first_of("0123456789", at + 8);
-    const std::string other = p.name.substr(at + 8, end == std::string::npos ? end : end - at - 9);
-    for (const StoredPoint& q : points) {
-      const bool same = q.kernel && q.workers == p.workers && q.seconds > 0.0 && q.name.starts_with(p.name.substr(0, at) + " ");
-      if (same) ratios[fmt::format("a product and {}, {} workers: both ended over the product alone", other, p.workers)].push_back(p.seconds / q.seconds);
-    }
+    if (p.seconds <= 0.0) continue;
+    if (p.beside) add_beside(points, p, ratios);
+    if (!p.kernel || p.workers == 1 || !alone.contains(*p.kernel)) continue;
+    const std::string kernels = name_of(calibration::part_of(*p.kernel));
+    ratios[{fmt::format("{}, {} workers at once", kernels, p.workers), kernels, p.workers, ""}].push_back(p.seconds / alone.at(*p.kernel));
   }
   std::vector<calibration::Interference> list;
-  for (const auto& [what, values] : ratios) {
+  for (const auto& [slowed, values] : ratios) {
     const double middle = calibration::median_of(values);
     std::vector<double> off;
     for (const double v : values) off.push_back(std::abs(v - middle));
-    list.push_back({what, {middle, topology::Basis::kMeasured, fmt::format("{}, {} points", source, values.size()), 1.4826 * calibration::median_of(off), date}});
+    list.push_back({.what = slowed.what, .slowdown = {middle, topology::Basis::kMeasured, fmt::format("{}, {} points", source, values.size()), 1.4826 * calibration::median_of(off), date},
+                    .kernels = slowed.kernels, .workers = slowed.workers, .beside = slowed.beside.empty() ? std::nullopt : std::optional{slowed.beside}});
   }
   return list;
 }

@@ -1,5 +1,6 @@
 #include "app/setup.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -94,6 +95,12 @@ void lay_network(Setup& setup, const HardwareShelf& shelf, const scenario::Loade
   setup.fabric = lay_fabric(setup.hardware, loaded);
   setup.paths = pick_paths(loaded, setup.fabric);
   setup.transports = pick_transports(shelf, loaded, setup.hardware);
+  for (const calibration::MeasuredCost& cost : setup.profile.profile.costs)
+    if (cost.what == "copy") setup.transports.network.ahead.copy_rate = cost.bandwidth.value.si();
+}
+
+std::int64_t workers_of_host(const Setup& setup) {
+  return std::min<std::int64_t>(setup.plan.world_size(), setup.fabric.gpus_per_node);
 }
 
 Setup prepare(const HardwareShelf& shelf, const scenario::Loaded& loaded) {

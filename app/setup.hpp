@@ -54,6 +54,9 @@ struct ForecastOptions {
 
 Forecast forecast(const Setup& setup, const ForecastOptions& options);
 
+// Workers that run at once on a host.
+std::int64_t workers_of_host(const Setup& setup);
+
 // Of the cluster's usual GPUs.
 gpu::GpuModel gpu_model_of(const Setup& setup);
 Duration step_time(const Setup& setup, bool fold);

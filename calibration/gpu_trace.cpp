@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <tuple>
 
+#include <fmt/format.h>
+
 #include "calibration/json_stream.hpp"
+#include "sim/base/text.hpp"
 
 namespace stepcast::calibration {
 namespace {
@@ -112,6 +115,12 @@ void GpuTraceBuilder::add(const GpuEvent& event) {
   if (event.duration_ns < 0) return skip("negative duration");
   if (event.duration_ns > kFarNs) return skip("duration beyond 40 days");
   trace.events.push_back(event);
+}
+
+std::string GpuTrace::skipped_text() const {
+  std::vector<std::string> parts;
+  for (const auto& [reason, count] : skipped) parts.push_back(fmt::format("{} {}", count, reason));
+  return join(parts, ", ");
 }
 
 GpuTrace GpuTraceBuilder::finish() {

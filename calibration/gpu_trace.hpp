@@ -78,6 +78,7 @@ struct GpuTrace {
   std::string fingerprint;                         // of the file
 
   [[nodiscard]] std::map<GpuWork, WorkSum> sums() const;
+  [[nodiscard]] std::string skipped_text() const;  // "2 negative duration, 1 ..."
   [[nodiscard]] std::vector<GpuEvent> steps() const;
   [[nodiscard]] std::int64_t end_ns() const;
   [[nodiscard]] trace::Span span(const GpuEvent& event) const;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "calibration/profile_parameters.hpp"
+#include "models/gpu/memory_bound.hpp"
 #include "sim/base/check.hpp"
 
 namespace stepcast::calibration {
@@ -225,13 +226,24 @@ KernelFit fit_kernels(std::span<const KernelPoint> points, const topology::Gpu& 
   return fit;
 }
 
+KernelPart part_of(const plan::Kernel& k) {
+  if (k.op == plan::OpClass::kGemm) return k.dtype == plan::Dtype::kFp8 ? KernelPart::kFp8Products : KernelPart::kProducts;
+  if (k.op == plan::OpClass::kAttention) return k.pass == plan::Pass::kForward ? KernelPart::kAttention : KernelPart::kAttentionBackward;
+  return gpu::reduces_rows(k.op) ? KernelPart::kReductions : KernelPart::kStreams;
+}
+
+double work_of(const plan::Kernel& k) {
+  const bool computes = k.op == plan::OpClass::kGemm || k.op == plan::OpClass::kAttention;
+  return computes ? k.flops.si() : k.read.si() + k.written.si();
+}
+
 std::vector<FittedRange> ranges_of(std::span<const KernelPoint> points) {
   std::map<KernelPart, std::vector<double>> work;
   for (const KernelPoint& p : points) work[p.part].push_back(p.work);
   std::vector<FittedRange> ranges;
   for (const auto& [part, list] : work) {
     const auto [least, most] = std::minmax_element(list.begin(), list.end());
-    FittedRange range{.kernels = name_of(part), .points = static_cast<std::int64_t>(list.size()), .least_work = {}, .most_work = {}, .least_bytes = {}, .most_bytes = {}};
+    FittedRange range{.kernels = name_of(part), .points = static_cast<std::int64_t>(list.size()), .least_work = {}, .most_work = {}, .least_bytes = {}, .most_bytes = {}, .least_ranks = {}, .most_ranks = {}};
     if (part == KernelPart::kStreams || part == KernelPart::kReductions) {
       range.least_bytes = Bytes{std::llround(*least)};
       range.most_bytes = Bytes{std::llround(*most)};

@@ -27,6 +27,9 @@ namespace stepcast::calibration {
 
 enum class KernelPart : std::uint8_t { kProducts, kStreams, kReductions, kFp8Products, kAttention, kAttentionBackward };
 const char* name_of(KernelPart part);
+KernelPart part_of(const plan::Kernel& kernel);
+// FLOP of products and attention, bytes of the others.
+double work_of(const plan::Kernel& kernel);
 
 struct KernelPoint {
   std::string name;                  // equal shapes have equal names: folds never split them

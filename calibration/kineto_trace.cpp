@@ -59,7 +59,9 @@ class Reader {
     workers();
     builder_.trace.fingerprint = bytes_.fingerprint();
     builder_.trace.facts.emplace_back("bytes", std::to_string(bytes_.bytes_read()));
-    return builder_.finish();
+    GpuTrace trace = builder_.finish();
+    if (trace.events.empty()) refuse(fmt::format("has {} events of a GPU, none that can be read: {}", gpu_events_, trace.skipped_text()));
+    return trace;
   }
 
  private:

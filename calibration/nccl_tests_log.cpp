@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "calibration/nccl_tests_json.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
 
@@ -262,6 +263,7 @@ std::optional<double> NcclRow::seconds() const {
 }
 
 NcclLog read_nccl_log(std::string_view text, const std::string& file) {
+  if (const std::string_view begin = trim(text.substr(0, 4096)); begin.starts_with('{') && trim(begin.substr(1)).starts_with('"')) return read_nccl_json(text, file);  // logs may begin with a brace
   Reader reader;
   int number = 0;
   for (std::size_t at = 0; at <= text.size();) {

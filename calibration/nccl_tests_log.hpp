@@ -6,7 +6,8 @@
 //          by column: wide numbers run over, cells stay empty (old alltoall's redop), marks go missing.
 //          Version 1.0 prints milliseconds and no row of units; a header with i_min.. adds columns a block.
 // Source   NVIDIA/nccl-tests src/common.cu and src/*.cu, versions 1.0 to 2.18; doc/PERFORMANCE.md
-// Ignores  the JSON form (-J); which rows are outliers; the average line
+//          The JSON form (-J): nccl_tests_json.hpp. rccl-tests may add the algorithm, the protocol and the channels of a call.
+// Ignores  which rows are outliers; the average line
 // Tests    unit/nccl_tests_log_test (samples of every variant), and shared logs against their golden table
 #pragma once
 

@@ -71,7 +71,9 @@ class Reader {
     workers();
     if (without_size_ > 0) builder_.trace.notes.push_back(fmt::format("{} collectives tell no size: exports do not hold it, their kernels' names tell the rest", without_size_));
     builder_.trace.fingerprint = file_fingerprint(path_);
-    return builder_.finish();
+    GpuTrace trace = builder_.finish();
+    if (trace.events.empty()) refuse(fmt::format("has {} events of a GPU, none that can be read: {}", gpu_events_, trace.skipped_text()));
+    return trace;
   }
 
  private:

@@ -160,10 +160,16 @@ struct MeasuredCost {
 struct Interference {
   std::string what;
   Figure<double> slowdown;
+  std::optional<std::string> kernels{};
+  std::optional<std::int64_t> workers{};
+  std::optional<std::string> beside{};
   template <class V>
   void visit(V& v) {
     v.key("what", what, "What is slowed by what.", scenario::required().not_empty());
     v.key("slowdown", slowdown, "Time beside it over time alone.", scenario::required().above(0));
+    v.key("kernels", kernels, "What is slowed, as in fitted_on. Default: forecasts do not use the figure.", scenario::words({"products", "fp8 products", "attention", "attention backward", "streams", "reductions"}));
+    v.key("workers", workers, "Workers of the host that run at once.", scenario::at_least(1));
+    v.key("beside", beside, "A collective or copy that runs beside them. Default: the same kernels of the other workers.");
   }
 };
 
@@ -175,14 +181,18 @@ struct FittedRange {
   std::optional<Flops> most_work;
   std::optional<Bytes> least_bytes;
   std::optional<Bytes> most_bytes;
+  std::optional<std::int64_t> least_ranks{};
+  std::optional<std::int64_t> most_ranks{};
   template <class V>
   void visit(V& v) {
-    v.key("kernels", kernels, "Products, attention, streams ...", scenario::required().not_empty());
+    v.key("kernels", kernels, "Products, attention, streams ..., or a collective inside a host or between hosts.", scenario::required().not_empty());
     v.key("points", points, "How many were fitted.", scenario::required().at_least(1));
     v.key("least_work", least_work, "Operations of the smallest product or attention.");
     v.key("most_work", most_work, "Operations of the largest.");
-    v.key("least_bytes", least_bytes, "Bytes of the smallest stream or reduction.");
+    v.key("least_bytes", least_bytes, "Bytes of the smallest stream, reduction or collective.");
     v.key("most_bytes", most_bytes, "Bytes of the largest.");
+    v.key("least_ranks", least_ranks, "Ranks of the smallest collective.", scenario::at_least(2));
+    v.key("most_ranks", most_ranks, "Ranks of the largest.", scenario::at_least(2));
   }
 };
 
@@ -216,8 +226,8 @@ struct Profile {
     v.key("clock", clock, "What the power limit leaves of the clock.", scenario::required());
     v.key("collectives", collectives, "Collectives inside a host. Default: NCCL's own constants.");
     v.key("network_collectives", network_collectives, "Collectives between hosts over the NICs that it names. Default: the profile of the NIC.");
-    v.key("costs", costs, "What `stepcast calibrate --db` measured of copies, storage, Adam on the host and collectives as a whole; forecasts do not use it yet.");
-    v.key("interference", interference, "How workers at once slow each other; forecasts do not use it yet.");
+    v.key("costs", costs, "What `stepcast calibrate --db` measured of copies, storage, Adam on the host and collectives as a whole. Forecasts use copy: what a message costs that came before its receive.");
+    v.key("interference", interference, "How workers at once, and collectives beside kernels, slow each other.");
     v.key("fitted_on", fitted_on, "The range of kernels that the figures were fitted on. Default: not stated.");
   }
 };

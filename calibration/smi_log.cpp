@@ -33,6 +33,13 @@ constexpr std::array kKnown{
     Known{"utilization.memory", "memory utilisation", "%"}, Known{"mem", "memory utilisation", "%"},
     Known{"memory.used", "memory used", "MiB"}, Known{"fb", "memory used", "MiB"},
     Known{"memory.free", "memory free", "MiB"}, Known{"memory.total", "memory total", "MiB"},
+    // dcgmi dmon: short names of fields (dcgm_fields.cpp)
+    Known{"POWER", "power", "W"}, Known{"POWR", "power", "W"}, Known{"TOTEC", "energy", "mJ"}, Known{"SMCLK", "SM clock", "MHz"}, Known{"MMCLK", "memory clock", "MHz"},
+    Known{"TMPTR", "GPU temperature", "C"}, Known{"GPUT", "GPU temperature", "C"}, Known{"MMTMP", "memory temperature", "C"},
+    Known{"GPUTL", "GPU utilisation", "%"}, Known{"MCUTL", "memory utilisation", "%"}, Known{"FBUSD", "memory used", "MiB"}, Known{"FBFRE", "memory free", "MiB"},
+    Known{"FBTTL", "memory total", "MiB"}, Known{"GRACT", "graphics engine active", "1"}, Known{"SMACT", "SMs active", "1"}, Known{"SMOCC", "SM occupancy", "1"},
+    Known{"TENSO", "tensor cores active", "1"}, Known{"DRAMA", "memory active", "1"}, Known{"PCITX", "PCIe sent", "B/s"}, Known{"PCIRX", "PCIe received", "B/s"},
+    Known{"NVLTX", "NVLink sent", "B/s"}, Known{"NVLRX", "NVLink received", "B/s"},
     Known{"clocks_throttle_reasons.active", "throttle reasons", ""}, Known{"clocks_event_reasons.active", "throttle reasons", ""},
 };
 
@@ -166,8 +173,9 @@ class Reader {
     if (text_.starts_with("\xef\xbb\xbf")) text_.remove_prefix(3);  // UTF-8's byte order mark
     if (trim(text_).empty()) refuse("is empty");
     if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff")) refuse("is UTF-16, as PowerShell writes it", "iconv -f UTF-16 -t UTF-8");
+    if (text_.starts_with("\x1f\x8b")) refuse("is compressed", "gunzip it first");
     if (text_.find('\0') != std::string_view::npos) refuse("is no text");
-    if (text_.find("DCGM_FI_") != std::string_view::npos || text_.find("dcgm_") != std::string_view::npos) refuse("names fields of DCGM: a list of counters, or a scrape of its exporter", "nvidia-smi dmon writes what can be read here");
+    if (text_.find("DCGM_FI_") != std::string_view::npos || text_.find("dcgm_") != std::string_view::npos) refuse("names fields of DCGM: a list of counters, or a scrape of its exporter", "dcgmi dmon -e 155,100,150 and nvidia-smi dmon write what can be read here");
     if (!options_.columns.empty()) {
       for (const std::string& name : options_.columns) columns_.push_back(column_of(name));
       for (const Column& column : columns_) {
@@ -192,7 +200,7 @@ class Reader {
 
  private:
   [[noreturn]] void refuse(const std::string& problem, const std::string& hint = "", int line = 0) const {
-    throw UserError(Diagnostic{.where = {file_, line, line > 0 ? 1 : 0}, .problem = problem, .expected = "output of nvidia-smi --query-gpu ... --format=csv, or of nvidia-smi dmon", .hint = hint});
+    throw UserError(Diagnostic{.where = {file_, line, line > 0 ? 1 : 0}, .problem = problem, .expected = "output of nvidia-smi --query-gpu ... --format=csv, of nvidia-smi dmon, or of dcgmi dmon", .hint = hint});
   }
 
   [[noreturn]] static void refuse_columns(const std::string& field) {
@@ -212,6 +220,8 @@ class Reader {
     if (line.starts_with("Field \"") && line.find("is not a valid field to query") != std::string_view::npos) {
       refuse("is what nvidia-smi says of a wrong field: " + printable(line.substr(0, 120)), "", line_);
     }
+    if (const std::string_view title = trim(line.starts_with("#") ? line.substr(1) : std::string_view{}); title.starts_with("Entity")) return take_dcgm_heading(title);
+    if (log_.form == "dcgmi dmon") return take_dcgm_row(line);
     if (line.starts_with("#")) return take_dmon_heading(line.substr(1));
     if (log_.form == "dmon") return take_dmon_row(line);
     take_query(line);
@@ -240,6 +250,31 @@ class Reader {
       const std::string& unit = words[i];
       if (unit != "Idx" && unit != "bool" && unit != "YYYYMMDD" && unit != "HH:MM:SS" && columns_[i].unit.empty()) columns_[i].unit = unit == "MB" ? "MiB" : printable(unit);
     }
+  }
+
+  // --- dcgmi dmon: "#Entity  POWER  SMCLK", then "ID" with units or none, then "GPU 0  71.2  1980" ---
+
+  void take_dcgm_heading(std::string_view line) {
+    columns_.clear();
+    for (const std::string& word : words_of(line.substr(6))) columns_.push_back({printable(word), usual_unit(word), counter_name(word)});
+    if (columns_.empty()) refuse("has a heading of dcgmi dmon without a field", "dcgmi dmon -e 155,100,150,203", line_);
+    log_.form = "dcgmi dmon";
+  }
+
+  void take_dcgm_row(std::string_view line) {
+    const std::vector<std::string> words = words_of(line);
+    if (words.front() == "ID" || words.front() == "Id") return;  // units, not aligned with anything where some are missing
+    if (words.front() != "GPU") return skip("rows of what is no GPU");
+    std::int64_t index = 0;
+    const std::string number = words.size() > 1 ? words[1] : "";
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), index);
+    if (error != std::errc{} || end != number.data() + number.size() || index < 0) return skip("rows without a GPU's number");
+    if (words.size() != columns_.size() + 2) return skip("rows with another number of cells than the header");
+    Sample sample;
+    sample.gpu = std::to_string(index);
+    sample.facts["index"] = sample.gpu;
+    for (std::size_t i = 0; i < columns_.size(); ++i) add_value(sample, columns_[i], words[i + 2]);
+    keep(std::move(sample));
   }
 
   static std::vector<std::string> words_of(std::string_view line) {

@@ -1,11 +1,12 @@
-// calibration/smi_log.hpp — clocks, power, temperature and load of GPUs over time, as nvidia-smi prints them.
+// calibration/smi_log.hpp — clocks, power, temperature and load of GPUs over time, as nvidia-smi and dcgmi print them.
 //
 // Form     `--query-gpu=... --format=csv[,nounits]`: a header that may come back any number of times, cells with or without units; without
 //          a header (`noheader`) the asked columns have to be given. `dmon`: lines of # names and units, then a row a GPU.
+//          `dcgmi dmon`: #Entity and short names of fields, a line ID, then a row a GPU; rows of switches, links and instances are left out.
 //          Missing values: [N/A], N/A, -, [Not Supported], [Unknown Error], ERR!. Throttle reasons: a bit mask, or Active / Not Active.
 // Time     the timestamp column (local time, no zone), dmon's date and time, else one sample after the other at the given interval
 // GPU      index, else uuid, pci.bus_id or gpu_bus_id; without any of them by place in bursts of rows (several GPUs interleaved), else one
-// Source   nvidia-smi --help-query-gpu, drivers 384 to 595; nvidia-smi dmon -h
+// Source   nvidia-smi --help-query-gpu, drivers 384 to 595; nvidia-smi dmon -h; NVIDIA/DCGM dcgmi dmon and dcgmlib/src/dcgm_fields.cpp
 // Ignores  processes (pmon), fields of text
 // Tests    unit/smi_log_test; diff/profiles_test (shared samples)
 #pragma once
@@ -28,7 +29,7 @@ struct SmiGpu {
 };
 
 struct SmiLog {
-  std::string form;                    // "query-gpu", "dmon"
+  std::string form;                    // "query-gpu", "dmon", "dcgmi dmon"
   std::string started;                 // the first timestamp, as printed; empty: none
   double seconds = 0.0;                // from the first sample to the last
   std::size_t rows = 0;                // taken

@@ -93,6 +93,13 @@ std::string lines_of(const std::vector<CasePoints>& cases, const std::optional<C
   return text;
 }
 
+std::string held_lines(const std::vector<CasePoints>& cases, const std::optional<CollectiveFit>& fit) {
+  std::vector<calibration::Figures> figures;
+  for (const CasePoints& one : cases) figures.push_back(fit ? figures_with(one, *fit) : one.figures);
+  const std::string text = families_text(cases, figures);
+  return text.empty() ? "" : '\n' + text;
+}
+
 std::string section_of(const CollectiveFit& fit) {
   return fit.local ? local_yaml(fit.fitted, fit.prior, fit.source, fit.error) : network_yaml(fit.fitted, fit.prior, fit.source, fit.error);
 }
@@ -112,7 +119,7 @@ std::string calibrate_logs(const Invocation& invocation, const HardwareShelf& sh
     if (!fit) throw UserError(Diagnostic{.path = "--output", .problem = "nothing is fitted", .expected = "--family NAME with --nccl-logs"});
     write_profile(*output, with_fit(target_of(shelf, cluster_of_text(cases.front().what.scenario(), cases.front().what.log)), *fit));
   }
-  return heading() + lines_of(cases, fit, invocation.has("per-size")) + (fit ? "\n" + section_of(*fit) : "");
+  return heading() + lines_of(cases, fit, invocation.has("per-size")) + held_lines(cases, fit) + (fit ? "\n" + section_of(*fit) : "");
 }
 
 std::string calibrate_database(const Invocation& invocation, const HardwareShelf& shelf) {

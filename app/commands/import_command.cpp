@@ -133,7 +133,9 @@ Status run_import(const Invocation& invocation, Session& session) {
   const std::vector<std::string> training = training_kinds();
   if (std::find(training.begin(), training.end(), kind) != training.end()) return import_training_file(kind, file, invocation, session);
   if (kind != "nccl-tests") return import_topology(kind, file, invocation, session);
-  const cal::NcclLog log = cal::read_nccl_log(read_file(file), file);
+  const std::string text = read_file(file);
+  if (text.starts_with("\x1f\x8b")) throw UserError(Diagnostic{.where = {file, 0, 0}, .problem = "is compressed", .expected = "a log as text, or the JSON of -J", .hint = "gunzip it first"});
+  const cal::NcclLog log = cal::read_nccl_log(text, file);
   std::string stored;
   if (const auto database = invocation.text("db")) {
     const std::string fingerprint = cal::file_fingerprint(file);

@@ -66,21 +66,25 @@ Duration GpuModel::time(const plan::Kernel& kernel) const {
       if (s.batch == 0 || s.m == 0 || s.n == 0 || s.k == 0) break;
       const double c_bytes = std::max(
           kernel.written.si(), kernel.read.si() + kernel.written.si() - operand_bytes(s, kernel.dtype));
-      seconds += plan_gemm(parameters_, s, kernel.dtype, c_bytes).seconds;
+      seconds += parameters_.crowding.products * plan_gemm(parameters_, s, kernel.dtype, c_bytes).seconds;
       break;
     }
     case plan::OpClass::kAttention:
       SIM_CHECK(kernel.attention.has_value() && supports(kernel.dtype), static_cast<int>(kernel.dtype));
-      seconds += attention_seconds(parameters_, *kernel.attention, kernel.dtype, kernel.pass,
+      seconds += parameters_.crowding.attention * attention_seconds(parameters_, *kernel.attention, kernel.dtype, kernel.pass,
                                    kernel.read.si() + kernel.written.si());
       break;
-    default: seconds += memory_bound_seconds(parameters_, kernel);
+    default: seconds += crowding_of(kernel.op) * memory_bound_seconds(parameters_, kernel);
   }
   return Duration::from_seconds(seconds);
 }
 
 Duration GpuModel::launch_cost(const plan::Kernel& kernel) const {
   return parameters_.host_launch * std::max(kernel.launches, 1);
+}
+
+double GpuModel::crowding_of(plan::OpClass op) const {
+  return reduces_rows(op) ? parameters_.crowding.reductions : parameters_.crowding.streams;
 }
 
 bool GpuModel::supports(plan::Dtype dtype) const { return peak(dtype).si() > 0; }

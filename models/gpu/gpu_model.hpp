@@ -34,6 +34,7 @@ class GpuModel {
   [[nodiscard]] const GpuParameters& parameters() const { return parameters_; }
 
  private:
+  [[nodiscard]] double crowding_of(plan::OpClass op) const;  // of kernels that move data
   GpuParameters parameters_;
 };
 

@@ -68,11 +68,21 @@ struct AttentionParameters {
   double tail_share = 0;               // [1] of the longest item that SMs idle at the end; 0: longest items go first
 };
 
+// Kernels' time over their time alone, while the other workers of the host run the same kind: what cores do to each other through
+// memory and caches. 1: nothing.
+struct Crowding {
+  double products = 1.0;    // [1]
+  double attention = 1.0;
+  double streams = 1.0;
+  double reductions = 1.0;  // norm, softmax, loss
+};
+
 struct GpuParameters {
   HardwareParameters hardware;
   MemoryParameters memory;
   GemmParameters gemm;
   AttentionParameters attention;
+  Crowding crowding{};
   Duration kernel_latency;  // a kernel that does nothing, start to end on the device
   Duration kernel_gap;      // idle between two dependent kernels of one stream
   Duration host_launch;     // host time per kernel, framework included

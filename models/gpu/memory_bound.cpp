@@ -10,13 +10,9 @@ double memory_seconds(const GpuParameters& gpu, double bytes, double efficiency)
                   (1.0 - hit) / (efficiency * gpu.hardware.memory_bandwidth.si()));
 }
 
-namespace {
-
 bool reduces_rows(plan::OpClass op) {
   return op == plan::OpClass::kNorm || op == plan::OpClass::kSoftmax || op == plan::OpClass::kLoss;
 }
-
-}  // namespace
 
 double memory_bound_seconds(const GpuParameters& gpu, const plan::Kernel& kernel) {
   const double efficiency =

@@ -17,6 +17,9 @@ namespace stepcast::gpu {
 // Without the kernel latency.
 double memory_seconds(const GpuParameters& gpu, double bytes, double efficiency);
 
+// Norm, softmax, loss: kernels with an efficiency of their own.
+bool reduces_rows(plan::OpClass op);
+
 double memory_bound_seconds(const GpuParameters& gpu, const plan::Kernel& kernel);
 
 }  // namespace stepcast::gpu
