@@ -4,8 +4,12 @@
 #
 #   scripts/cpu_loop.sh [FOLDER]      (default: cpu-loop in the temporary folder; points that FOLDER/points.db has are not measured again)
 #
-# Prints each plan's forecast, measurement and error, the mean error, and whether the forecasts rank the variants of each place as measured.
-# Wants an idle machine: another program on the cores is measured too. QUICK=1 takes fewer points and steps.
+# The plans of a place run in rounds (a, b, c, a, b, c, ...), so that a machine that drifts drifts for all of them; a plan's measurement is the median of its
+# rounds, its deviation that of their mean. Two plans whose difference, round by round, is on average less than two standard errors from 0 are a tie:
+# the measurement does not say which is faster, and no forecast is held against it. The rule was there before the runs.
+#
+# Prints each plan's forecast, measurement and error, the mean error, and whether the forecasts rank the variants of each place as measured. Takes ten to
+# twelve minutes. Wants an idle machine: another program on the cores is measured too. QUICK=1 takes fewer points, steps and rounds.
 set -euo pipefail
 
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
@@ -14,12 +18,15 @@ stepcast=${STEPCAST:-$here/../stepcast}
 export NETCLUSTER=scloop
 net="$here/netcluster.sh"
 quick=${QUICK:+--quick}
-steps=$([ -n "${QUICK:-}" ] && echo 5 || echo 15)
+steps=$([ -n "${QUICK:-}" ] && echo 3 || echo 4)
+rounds=$([ -n "${QUICK:-}" ] && echo 3 || echo 6)
 mkdir -p "$folder"
 db=$folder/points.db
 runs=$folder/runs.db
-rows=$folder/rows.tsv
+rows=$folder/rows.tsv       # place, plan, forecast
+measured=$folder/rounds.tsv # plan, round, measured
 : > "$rows"
+: > "$measured"
 
 # plan NAME PLACE PARALLEL [MODEL] [BATCH] [MEMORY]: a scenario file of two workers, or of what PARALLEL says.
 plan() {
@@ -42,19 +49,24 @@ plan() {
     echo "profile: $folder/$([[ $2 == local ]] && echo local || echo network).yaml"
   } > "$file"
 }
-cluster() { echo "cluster: {nodes: 2, node: cpu-host, gpus_per_node: 1, fabric: {nic: eth-1, nics_per_node: 1, network: $1}}"; }
+# As scripts/netcluster.sh sets Open MPI up: messages up to 1 MiB are sent unasked, and the executor sends synchronously (MPI_Issend).
+cluster() { echo "cluster: {nodes: 2, node: cpu-host, gpus_per_node: 1, fabric: {nic: eth-1, nics_per_node: 1, transport: {eager: 1 MiB, buffered: 0 B}, network: $1}}"; }
 
-# compare PLACE [OPTION...]: runs every plan of the place and sets its forecast beside. FOLDER/NAME.txt says where they differ.
+# compare PLACE [OPTION...]: runs every plan of the place, round by round, and sets its forecast beside. FOLDER/NAME.txt says where they differ.
 compare() {
-  local place=$1 file name
+  local place=$1 file name round
   shift
+  for ((round = 1; round <= rounds; ++round)); do
+    for file in "$folder/$place"-*.yaml; do
+      name=$(basename "$file" .yaml)
+      "$stepcast" run "$file" --steps "$steps" --warmup 1 --db "$runs" --json - "$@" | awk -F '[:,] *' -v name="$name" -v round="$round" '
+        /^  "step_time_s"/ { print name "\t" round "\t" $2 }' >> "$measured"
+    done
+  done
   for file in "$folder/$place"-*.yaml; do
     name=$(basename "$file" .yaml)
-    "$stepcast" run "$file" --steps "$steps" --db "$runs" "$@" > /dev/null
     "$stepcast" validate "$file" --db "$runs" > "$folder/$name.txt"
-    "$stepcast" validate "$file" --db "$runs" --json - | awk -F '[:,] *' -v place="$place" -v name="$name" '
-      /^  "forecast_step_s"/ { forecast = $2 } /^  "measured_step_s"/ { measured = $2 }
-      END { print place "\t" name "\t" forecast "\t" measured }' >> "$rows"
+    "$stepcast" simulate "$file" --json - | awk -F '[:,] *' -v place="$place" -v name="$name" '/^  "step_time_s"/ { print place "\t" name "\t" $2 }' >> "$rows"
   done
 }
 
@@ -105,10 +117,32 @@ else
 fi
 
 awk -F '\t' '
-  { place[NR] = $1; name[NR] = $2; f[NR] = $3; m[NR] = $4; e = f[NR] / m[NR] - 1; sum += e < 0 ? -e : e
-    printf "  %-20s forecast %9.2f ms   measured %9.2f ms   %+6.1f %%\n", $2, 1e3 * f[NR], 1e3 * m[NR], 100 * e }
+  function median(plan, r, i, j, v, n, t) {
+    n = 0
+    for (r = 1; r <= rounds[plan]; ++r) v[++n] = m[plan, r]
+    for (i = 2; i <= n; ++i) for (j = i; j > 1 && v[j - 1] > v[j]; --j) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
+    return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
+  }
+  # Mean of the rounds of a, less those of b where b is a plan, and its standard error.
+  function mean_of(a, b, r, x, sum, squares, n) {
+    n = rounds[a]; sum = squares = 0
+    for (r = 1; r <= n; ++r) { x = m[a, r] - (b == "" ? 0 : m[b, r]); sum += x; squares += x * x }
+    mean = sum / n
+    error = n > 1 ? sqrt((squares - n * mean * mean > 0 ? squares - n * mean * mean : 0) / (n - 1) / n) : 0
+  }
+  FNR == NR { m[$1, $2] = $3; if ($2 > rounds[$1]) rounds[$1] = $2; next }
+  { ++plans; place[plans] = $1; name[plans] = $2; f[plans] = $3 }
   END {
-    for (i = 1; i <= NR; ++i) for (j = i + 1; j <= NR; ++j) if (place[i] == place[j] && (m[i] > 1.05 * m[j] || m[j] > 1.05 * m[i])) {
-      ++pairs; if ((f[i] - f[j]) * (m[i] - m[j]) > 0) ++right; else printf "  ranked wrong: %s and %s\n", name[i], name[j] }
-    printf "%d plans, mean error %.1f %%; %d of %d pairs that differ by more than 5 %% ranked right\n", NR, 100 * sum / NR, right, pairs
-  }' "$rows"
+    for (i = 1; i <= plans; ++i) {
+      middle = median(name[i]); mean_of(name[i], ""); e = f[i] / middle - 1; sum += e < 0 ? -e : e
+      printf "  %-20s forecast %9.2f ms   measured %9.2f +- %7.2f ms   %+6.1f %%\n", name[i], 1e3 * f[i], 1e3 * middle, 1e3 * error, 100 * e
+    }
+    for (i = 1; i <= plans; ++i) for (j = i + 1; j <= plans; ++j) if (place[i] == place[j]) {
+      mean_of(name[i], name[j])
+      if ((mean < 0 ? -mean : mean) < 2 * error) { ++ties; printf "  tie: %s and %s differ by %.2f +- %.2f ms\n", name[i], name[j], 1e3 * mean, 1e3 * error; continue }
+      ++pairs
+      if ((f[i] - f[j]) * mean > 0) ++right
+      else printf "  ranked wrong: %s and %s differ by %.2f +- %.2f ms, forecast %.2f ms\n", name[i], name[j], 1e3 * mean, 1e3 * error, 1e3 * (f[i] - f[j])
+    }
+    printf "%d plans, mean error %.1f %%; %d of %d pairs ranked right, %d ties (less than two standard errors apart over %d rounds)\n", plans, 100 * sum / plans, right, pairs, ties, rounds[name[1]]
+  }' "$measured" "$rows"
