@@ -88,6 +88,26 @@ TEST_CASE("point calibration: a machine's points give its figures, costs and slo
   CHECK(c.fit.profile.fitted_on[0].most_work->si() == doctest::Approx(2.0 * 1536 * 1536 * 1536).epsilon(1e-3));
 }
 
+// A product of 3 t alone on two workers; beside an all-reduce of t both end after 4 t: the product takes 4/3. An all-reduce that takes longer says nothing.
+TEST_CASE("point calibration: a product beside a collective counts where the collective takes less") {
+  const test::TemporaryDirectory place;
+  const std::string file = (place.path() / "p.db").string();
+  fill(file);
+  const double t = stored_points(file).back().seconds / 3.0;
+  trace::append_run(file, stored("all_reduce 1048576 x2", {t}, 2));
+  trace::append_run(file, stored("all_reduce 67108864 x2", {9.0 * t}, 2));
+  trace::append_run(file, stored("gemm 512x512x512 beside all_reduce 1048576 x2", {4.0 * t}, 2));
+  trace::append_run(file, stored("gemm 512x512x512 beside all_reduce 67108864 x2", {12.0 * t}, 2));
+  const std::vector<calibration::Interference> found = calibrate_points(shelf(), stored_points(file), {}).fit.profile.interference;
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].what == "products beside all_reduce, 2 workers");
+  CHECK(found[0].slowdown.value == doctest::Approx(4.0 / 3.0));
+  CHECK(found[0].kernels == "products");
+  CHECK(found[0].workers == 2);
+  CHECK(found[0].beside == "all_reduce");
+  CHECK_FALSE(found[1].beside);
+}
+
 // NVML's 0x4 is the power cap, 0x1 an idle GPU.
 TEST_CASE("point calibration: throttled and zero samples are labelled and left out") {
   const test::TemporaryDirectory place;

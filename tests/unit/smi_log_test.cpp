@@ -83,6 +83,33 @@ TEST_CASE("nvidia-smi: no header needs the columns, no time an interval") {
   CHECK(error_of("index, power.draw [W]\n0, 1\n", {.columns = {"index"}}).find("leave --columns out") != std::string::npos);
 }
 
+TEST_CASE("dcgmi dmon: fields by short name, missing values, switches left out") {
+  const SmiLog log = read_smi_log(
+      "#Entity   POWER    SMCLK   TENSO   XYZZY\n"
+      "ID        W        MHz\n"
+      "GPU 0     350.5    1980    0.71    1\n"
+      "GPU 1     N/A      1965    0.70    2\n"
+      "Switch 0  1 2 3 4\n"
+      "#Entity   POWER    SMCLK   TENSO   XYZZY\n"
+      "ID        W        MHz\n"
+      "GPU 0     351.5    1975    0.72    1\n"
+      "GPU 1     340.0    1960\n",
+      "d.txt", {.columns = {}, .interval_s = 0.5});
+  CHECK(log.form == "dcgmi dmon");
+  REQUIRE(log.gpus.size() == 2);
+  CHECK(log.rows == 3);
+  CHECK(counter(log, 0, "power").unit == "W");
+  REQUIRE(counter(log, 0, "power").samples.size() == 2);
+  CHECK(counter(log, 0, "power").samples[1].value == doctest::Approx(351.5));
+  CHECK(counter(log, 0, "tensor cores active").samples[0].value == doctest::Approx(0.71));
+  CHECK(counter(log, 1, "XYZZY").samples[0].value == doctest::Approx(2));
+  CHECK(log.seconds == doctest::Approx(0.5));
+  CHECK(log.skipped.at("rows of what is no GPU") == 1);
+  CHECK(log.skipped.at("rows with another number of cells than the header") == 1);
+  CHECK(log.skipped.at("cells without a value (POWER)") == 1);
+  CHECK(error_of("#Entity\nID\nGPU 0\n").find("without a field") != std::string::npos);
+}
+
 TEST_CASE("nvidia-smi dmon: headings that come back, dates, missing values") {
   const SmiLog log = read_smi_log(
       "# gpu    pwr  gtemp  mtemp     sm    mem   mclk   pclk     fb\n"

@@ -52,7 +52,9 @@ TEST_CASE("transport: copies hold a message up by a chunk each") {
 // 10 us of latency and 5 us a message at 1 GB/s are 15 kB, two copies 200 kB: 215 kB take twice what their bytes do.
 TEST_CASE("transport: at the half size a message reaches half of the rate") {
   const TransportCost cost{.per_message = Duration::microseconds(5), .chunk = Bytes{100'000}, .copies = 2, .sockets = {}};
-  const double half = cost.half_size(10e-6, 1e9);
+  const double half = cost.half_size(10e-6, 1e9, 1e9);
   CHECK(half == Approx(215e3));
   CHECK(10e-6 + cost.message_s(half, 1e9) + half / 1e9 == Approx(2.0 * half / 1e9));
+  // Copies ten times as fast as the network: 20 kB.
+  CHECK(cost.half_size(10e-6, 1e9, 1e10) == Approx(35e3));
 }

@@ -1,6 +1,7 @@
 // Transports on fabrics: which links sockets use, and what holds messages and collectives back, worked out by hand.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "sim/run/flow_run.hpp"
@@ -96,6 +97,22 @@ TEST_CASE("transport use: a flow over sockets moves what one core does") {
   const auto both = pair.ends({{0, 8, Bytes{20'000'000}, {}}, {1, 9, Bytes{20'000'000}, {}}});
   CHECK(alone[0] == Approx(latency + 5e-6 + 10e-3));
   CHECK(both == std::vector{alone[0], alone[0]});
+}
+
+// A chunk of 100 kB is copied at both ends over PCIe, however slow the card is.
+TEST_CASE("transport use: copies through host memory take their time inside the host, not the network's") {
+  TcpPair pair{2e9};
+  const double without = pair.ends({{0, 8, Bytes{20'000'000}, {}}})[0];
+  pair.transports.network.chunk = Bytes{100'000};
+  const double with = pair.ends({{0, 8, Bytes{20'000'000}, {}}})[0];
+  double slowest = 1e30;
+  for (const auto& share : pair.router.path(0, 8).shares) {
+    const topology::Bundle& bundle = pair.fabric.bundles[share.bundle];
+    const topology::LinkKind kind = pair.fabric.links[bundle.links.front().index()].kind;
+    if (kind == topology::LinkKind::kPcie || kind == topology::LinkKind::kMemory || kind == topology::LinkKind::kSocket) slowest = std::min(slowest, bundle.capacity.si() / share.share);
+  }
+  CHECK(slowest > 10e9);
+  CHECK(with - without == Approx(2 * 100e3 / slowest).epsilon(1e-3));
 }
 
 // 8 cores of the socket move 0.8 GB/s; one flow with 4 threads takes 0.4, two together all of it, four half as much each.
