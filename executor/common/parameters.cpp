@@ -62,7 +62,7 @@ Parameters::Parameters(const TransformerFacts& facts, const plan::Program& progr
   }
   if (f.last) {
     add("final_norm", std::nullopt, 1, f.hidden, true);
-    add("logits", std::nullopt, f.vocab, f.hidden, false);
+    if (!f.tied || !f.first) add("logits", std::nullopt, f.vocab, f.hidden, false);
   }
   std::map<std::pair<std::string, int>, std::size_t> ready;  // label and layer -> last instruction
   for (std::size_t i = 0; i < program.instructions.size(); ++i) {
@@ -97,7 +97,7 @@ std::vector<float> Parameters::initial(std::uint64_t seed) const {
     }
     Fingerprint name;
     name.add(seed);
-    name.add(std::string_view{p.name});
+    name.add(std::string_view{facts_.tied && p.name == "logits" ? "embedding" : p.name});
     name.add(std::int64_t{key_of(p.layer)});
     // Uniform with the deviation 0.02 of GPT-2, which suits small widths too.
     const float most = 0.02F * std::sqrt(3.0F);

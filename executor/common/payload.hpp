@@ -38,6 +38,8 @@ class Payload {
   // Where an all-to-all or send-receive puts what comes in: as long.
   virtual std::span<std::byte> landing(std::size_t i) = 0;
   virtual void collected(std::size_t i) = 0;
+  // Of a Free: what lay in the buffer is gone.
+  virtual void freed(std::size_t) {}
   [[nodiscard]] virtual Reduction reduction(std::size_t i) const = 0;
 
   virtual std::span<const std::byte> outgoing(std::size_t i) = 0;  // of a send

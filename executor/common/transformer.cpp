@@ -58,6 +58,21 @@ std::optional<Transformer::Tensor> Transformer::tensor_of(const std::string& lab
   using T = Transformer;
   static const std::map<std::string, Tensor> kTensors{
       {"embedding.all_reduce", &T::hidden},
+      {"embedding.scatter", &T::hidden},
+      {"embedding.grad.gather", &T::hidden_gradient},
+      {"layer.attention.gather", &T::norm1_out},
+      {"layer.attention.qkv.regather", &T::norm1_out},
+      {"layer.attention.scatter", &T::attention_sum},
+      {"layer.attention.grad.gather", &T::attention_gradient_in},
+      {"layer.attention.qkv.dgrad.scatter", &T::qkv_gradient_sum},
+      {"layer.mlp.gather", &T::norm2_out},
+      {"layer.mlp.up.regather", &T::norm2_out},
+      {"layer.mlp.scatter", &T::mlp_sum},
+      {"layer.mlp.grad.gather", &T::hidden_gradient},
+      {"layer.mlp.up.dgrad.scatter", &T::up_gradient_sum},
+      {"head.gather", &T::final_norm_out},
+      {"head.logits.regather", &T::final_norm_out},
+      {"head.logits.dgrad.scatter", &T::logits_gradient_sum},
       {"layer.attention.all_reduce", &T::attention_sum},
       {"layer.mlp.all_reduce", &T::mlp_sum},
       {"layer.mlp.up.dgrad.all_reduce", &T::up_gradient_sum},
@@ -80,7 +95,6 @@ Transformer::Transformer(const TransformerFacts& facts, const plan::Program& pro
   const std::vector<float> initial = parameters_.initial(seed);
   values_ = math.floats(initial.size());
   math.upload(std::span<const float>{initial}, values_);
-  gradients_ = math.floats(initial.size());
   first_ = math.floats(initial.size());
   second_ = math.floats(initial.size());
 
@@ -142,7 +156,10 @@ void Transformer::draw_tokens() {
 }
 
 const float* Transformer::weight(const char* name, const Place& s) const { return values_ + parameters_.get(name, facts_.layers[s.layer]).offset; }
-float* Transformer::slope(const char* name, const Place& s) { return gradients_ + parameters_.get(name, facts_.layers[s.layer]).offset; }
+float* Transformer::slope_of(const Parameter& p, const Place& s) const {
+  return exchange_->gradients(s.instruction, static_cast<std::size_t>(&p - parameters_.all().data())) + p.offset;
+}
+float* Transformer::slope(const char* name, const Place& s) { return slope_of(parameters_.get(name, facts_.layers[s.layer]), s); }
 
 // y[rows, n] = x[rows, k] w[n, k]^T, and its gradients.
 void Transformer::forward(const float* x, const float* w, float* y, std::int64_t n, std::int64_t k) {
@@ -155,19 +172,19 @@ void Transformer::weight_gradient(const float* dy, const float* x, float* dw, st
   math_.multiply({.m = n, .n = k, .k = facts_.rows, .a = Transpose::kYes, .accumulates = true}, dy, x, dw);
 }
 
-void Transformer::zero(const Place&) { math_.fill(gradients_, parameters_.size(), 0.0F); }
+void Transformer::zero(const Place&) { exchange_->zero_gradients(); }
 
 void Transformer::embedding(const Place& s) {
   math_.embed(facts_.rows, facts_.hidden, band(), micros_[s.micro].tokens, weight_of_end("embedding"), micros_[s.micro].h);
 }
 void Transformer::embedding_gradient(const Place& s) {
-  math_.embed_gradient(facts_.rows, facts_.hidden, band(), micros_[s.micro].tokens, micros_[s.micro].g, slope_of_end("embedding"));
+  math_.embed_gradient(facts_.rows, facts_.hidden, band(), micros_[s.micro].tokens, micros_[s.micro].g, slope_of_end("embedding", s));
 }
 
 void Transformer::norm1(const Place& s) {
   LayerTensors& t = at(s);
-  if (!s.again) math_.copy(micros_[s.micro].h, t.x, hidden_size());
-  math_.norm({facts_.rows, facts_.hidden, t.x, weight("norm1", s)}, t.n1, t.r1);
+  if (!s.again) math_.copy(own(micros_[s.micro].h), own(t.x), own_size());
+  math_.norm(norm_of(t.x, weight("norm1", s)), own(t.n1), t.r1);
 }
 void Transformer::qkv(const Place& s) { forward(at(s).n1, weight("qkv", s), at(s).qkv, facts_.qkv_width(), facts_.hidden); }
 void Transformer::rotary(const Place& s) {
@@ -176,13 +193,13 @@ void Transformer::rotary(const Place& s) {
 }
 void Transformer::core(const Place& s) { math_.attention({facts_.attention, at(s).qkv}, at(s).o, at(s).lse); }
 void Transformer::out(const Place& s) { forward(at(s).o, weight("out", s), at(s).y1, facts_.hidden, facts_.query_width()); }
-void Transformer::residual1(const Place& s) { math_.add(at(s).x, at(s).y1, at(s).x1, hidden_size()); }
-void Transformer::norm2(const Place& s) { math_.norm({facts_.rows, facts_.hidden, at(s).x1, weight("norm2", s)}, at(s).n2, at(s).r2); }
+void Transformer::residual1(const Place& s) { math_.add(own(at(s).x), own(at(s).y1), own(at(s).x1), own_size()); }
+void Transformer::norm2(const Place& s) { math_.norm(norm_of(at(s).x1, weight("norm2", s)), own(at(s).n2), at(s).r2); }
 void Transformer::up(const Place& s) { forward(at(s).n2, weight("up", s), at(s).u, 2 * facts_.ffn, facts_.hidden); }
 void Transformer::activation(const Place& s) { math_.swiglu(facts_.rows, facts_.ffn, at(s).u, at(s).a); }
 void Transformer::down(const Place& s) { forward(at(s).a, weight("down", s), at(s).y2, facts_.hidden, facts_.ffn); }
 void Transformer::residual2(const Place& s) {
-  if (!s.again) math_.add(at(s).x1, at(s).y2, micros_[s.micro].h, hidden_size());
+  if (!s.again) math_.add(own(at(s).x1), own(at(s).y2), own(micros_[s.micro].h), own_size());
 }
 
 void Transformer::down_dgrad(const Place& s) {
@@ -195,9 +212,9 @@ void Transformer::up_dgrad(const Place& s) { input_gradient(at(s).du, weight("up
 void Transformer::up_wgrad(const Place& s) { weight_gradient(at(s).du, at(s).n2, slope("up", s), 2 * facts_.ffn, facts_.hidden); }
 void Transformer::norm2_gradient(const Place& s) {
   LayerTensors& t = at(s);
-  math_.norm_gradient({facts_.rows, facts_.hidden, t.x1, weight("norm2", s)}, t.r2, t.dn2, t.dx1, slope("norm2", s));
+  math_.norm_gradient(norm_of(t.x1, weight("norm2", s)), t.r2, own(t.dn2), own(t.dx1), slope("norm2", s));
 }
-void Transformer::residual2_gradient(const Place& s) { math_.add(at(s).g, at(s).dx1, at(s).g1, hidden_size()); }
+void Transformer::residual2_gradient(const Place& s) { math_.add(own(at(s).g), own(at(s).dx1), own(at(s).g1), own_size()); }
 
 void Transformer::out_dgrad(const Place& s) { input_gradient(at(s).g1, weight("out", s), at(s).d_o, facts_.hidden, facts_.query_width()); }
 void Transformer::out_wgrad(const Place& s) { weight_gradient(at(s).g1, at(s).o, slope("out", s), facts_.hidden, facts_.query_width()); }
@@ -213,13 +230,13 @@ void Transformer::qkv_dgrad(const Place& s) { input_gradient(at(s).dqkv, weight(
 void Transformer::qkv_wgrad(const Place& s) { weight_gradient(at(s).dqkv, at(s).n1, slope("qkv", s), facts_.qkv_width(), facts_.hidden); }
 void Transformer::norm1_gradient(const Place& s) {
   LayerTensors& t = at(s);
-  math_.norm_gradient({facts_.rows, facts_.hidden, t.x, weight("norm1", s)}, t.r1, t.dn1, t.dx, slope("norm1", s));
+  math_.norm_gradient(norm_of(t.x, weight("norm1", s)), t.r1, own(t.dn1), own(t.dx), slope("norm1", s));
 }
-void Transformer::residual1_gradient(const Place& s) { math_.add(at(s).g1, at(s).dx, micros_[s.micro].g, hidden_size()); }
+void Transformer::residual1_gradient(const Place& s) { math_.add(own(at(s).g1), own(at(s).dx), own(micros_[s.micro].g), own_size()); }
 
 void Transformer::final_norm(const Place& s) {
   MicroTensors& m = micros_[s.micro];
-  math_.norm({facts_.rows, facts_.hidden, m.h, weight_of_end("final_norm")}, m.nf, m.rf);
+  math_.norm(norm_of(m.h, weight_of_end("final_norm")), own(m.nf), m.rf);
 }
 void Transformer::logits(const Place& s) { forward(micros_[s.micro].nf, weight_of_end("logits"), micros_[s.micro].z, facts_.vocab, facts_.hidden); }
 void Transformer::loss_forward(const Place& s) {
@@ -244,10 +261,10 @@ void Transformer::loss_gradient(const Place& s) {
   math_.loss_gradient(facts_.rows, band(), m.labels, {m.most, m.rows.label, m.rows.sum}, scale(), m.z);
 }
 void Transformer::logits_dgrad(const Place& s) { input_gradient(micros_[s.micro].z, weight_of_end("logits"), micros_[s.micro].dnf, facts_.vocab, facts_.hidden); }
-void Transformer::logits_wgrad(const Place& s) { weight_gradient(micros_[s.micro].z, micros_[s.micro].nf, slope_of_end("logits"), facts_.vocab, facts_.hidden); }
+void Transformer::logits_wgrad(const Place& s) { weight_gradient(micros_[s.micro].z, micros_[s.micro].nf, slope_of_end("logits", s), facts_.vocab, facts_.hidden); }
 void Transformer::final_norm_gradient(const Place& s) {
   MicroTensors& m = micros_[s.micro];
-  math_.norm_gradient({facts_.rows, facts_.hidden, m.h, weight_of_end("final_norm")}, m.rf, m.dnf, m.g, slope_of_end("final_norm"));
+  math_.norm_gradient(norm_of(m.h, weight_of_end("final_norm")), m.rf, own(m.dnf), own(m.g), slope_of_end("final_norm", s));
 }
 
 void Transformer::forget(const std::string& label, const Place& s) {
@@ -263,17 +280,22 @@ void Transformer::forget(const std::string& label, const Place& s) {
   if (label == "layer.mlp.activation") poison(t.a, facts_.ffn);
 }
 
-void Transformer::add_squares(std::size_t begin, std::size_t end, float* sum) const {
+void Transformer::add_squares(float* sum) const {
   for (const Parameter& p : parameters_.all()) {
     if (p.replicated && facts_.tp_rank > 0) continue;
-    const std::size_t from = std::max(begin, p.offset);
-    const std::size_t to = std::min(end, p.offset + p.size());
-    if (from < to) math_.add_squares(gradients_ + from, to - from, sum);
+    if (p.name == "logits" && facts_.tied) continue;  // a copy of the first stage's table
+    for (const Piece& piece : exchange_->own()) {
+      const std::size_t from = std::max(piece.begin, p.offset);
+      const std::size_t to = std::min(piece.end, p.offset + p.size());
+      if (from < to) math_.add_squares(exchange_->sums() + from, to - from, sum);
+    }
   }
 }
 
-void Transformer::update(const kernels::AdamStep& step, std::size_t begin, std::size_t end) {
-  if (begin < end) math_.adam(step, end - begin, values_ + begin, gradients_ + begin, first_ + begin, second_ + begin);
+void Transformer::update(const kernels::AdamStep& step) {
+  for (const Piece& piece : exchange_->own()) {
+    math_.adam(step, piece.size(), exchange_->owned_values() + piece.begin, exchange_->sums() + piece.begin, first_ + piece.begin, second_ + piece.begin);
+  }
 }
 
 }  // namespace stepcast::executor

@@ -12,6 +12,7 @@
 
 #include "executor/common/math.hpp"
 #include "executor/common/parameters.hpp"
+#include "executor/common/replica_exchange.hpp"
 
 namespace stepcast::executor {
 
@@ -20,6 +21,7 @@ struct Place {
   std::size_t layer = 0;  // index in TransformerFacts::layers; 0 outside layers
   std::size_t micro = 0;
   bool again = false;     // recomputed
+  std::size_t instruction = 0;
 };
 
 class Transformer {
@@ -33,17 +35,18 @@ class Transformer {
   static std::optional<Operator> operator_of(const std::string& label);
   static std::optional<Tensor> tensor_of(const std::string& label);
 
+  // Who knows where gradients are added to. Called before the first operator.
+  void attach(ReplicaExchange& exchange) { exchange_ = &exchange; }
   void begin_step();
-  [[nodiscard]] float* gradients() { return gradients_; }
   [[nodiscard]] float* values() { return values_; }
   [[nodiscard]] const Parameters& parameters() const { return parameters_; }
 
   // What this operator wrote is gone: the backward pass has to compute it again.
   void forget(const std::string& label, const Place& at);
-  // Adds the squares of gradients in [begin, end) to *sum, each parameter of the model counted by one tensor-parallel worker.
-  void add_squares(std::size_t begin, std::size_t end, float* sum) const;
-  // Adam on [begin, end).
-  void update(const kernels::AdamStep& step, std::size_t begin, std::size_t end);
+  // Adds the squares of the gradients that this worker owns to *sum, each parameter of the model counted by one worker.
+  void add_squares(float* sum) const;
+  // Adam on what this worker owns.
+  void update(const kernels::AdamStep& step);
   // The three reductions of the vocabulary-parallel loss: `rows` floats each.
   void most_reduced(const Place& at);
   // Of this step so far, this worker's share of the mean; only the last stage has one.
@@ -69,8 +72,15 @@ class Transformer {
   LayerTensors& at(const Place& s) { return micros_[s.micro].layers[s.layer]; }
   [[nodiscard]] const float* weight(const char* name, const Place& s) const;
   float* slope(const char* name, const Place& s);
-  [[nodiscard]] const float* weight_of_end(const char* name) const { return values_ + parameters_.get(name, std::nullopt).offset; }
-  float* slope_of_end(const char* name) { return gradients_ + parameters_.get(name, std::nullopt).offset; }
+  // Tied ends of one stage have one table.
+  [[nodiscard]] const Parameter& end(const std::string& name) const { return parameters_.get(name == "logits" && facts_.tied && facts_.first ? "embedding" : name, std::nullopt); }
+  [[nodiscard]] const float* weight_of_end(const char* name) const { return values_ + end(name).offset; }
+  float* slope_of_end(const char* name, const Place& s) { return slope_of(end(name), s); }
+  float* slope_of(const Parameter& p, const Place& s) const;
+  // One's own rows of a hidden state, of all where sequences are not cut.
+  float* own(float* hidden) const { return hidden + facts_.first_own_row() * facts_.hidden; }
+  [[nodiscard]] std::size_t own_size() const { return static_cast<std::size_t>(facts_.own_rows() * facts_.hidden); }
+  [[nodiscard]] kernels::Norm norm_of(float* x, const float* gain) const { return {facts_.own_rows(), facts_.hidden, own(x), gain}; }
   [[nodiscard]] std::size_t hidden_size() const { return static_cast<std::size_t>(facts_.rows * facts_.hidden); }
   [[nodiscard]] kernels::Band band() const { return {facts_.tp_rank * facts_.vocab, facts_.vocab}; }
   [[nodiscard]] float scale() const { return 1.0F / static_cast<float>(facts_.tokens_in_step); }
@@ -117,6 +127,10 @@ class Transformer {
   void logits_wgrad(const Place& s);
   void final_norm_gradient(const Place& s);
 
+  float* norm1_out(const Place& s) { return at(s).n1; }
+  float* norm2_out(const Place& s) { return at(s).n2; }
+  float* final_norm_out(const Place& s) { return micros_[s.micro].nf; }
+  float* attention_gradient_in(const Place& s) { return at(s).g1; }
   float* hidden(const Place& s) { return micros_[s.micro].h; }
   float* hidden_gradient(const Place& s) { return micros_[s.micro].g; }
   float* attention_sum(const Place& s) { return at(s).y1; }
@@ -134,7 +148,7 @@ class Transformer {
   std::uint64_t seed_;
   std::uint64_t step_ = 0;
   float* values_;
-  float* gradients_;
+  ReplicaExchange* exchange_ = nullptr;
   float* first_;
   float* second_;
   std::vector<MicroTensors> micros_;

@@ -13,7 +13,7 @@ using plan::Axis;
 
 class Reader {
  public:
-  Reader(const plan::Plan& plan, RankId rank, const std::string& file) : plan_{plan}, program_{plan.program(rank)}, at_{plan.coordinates(rank)}, file_{file} {}
+  Reader(const plan::Plan& plan, RankId rank, const std::string& file) : plan_{plan}, rank_{rank}, program_{plan.program(rank)}, at_{plan.coordinates(rank)}, file_{file} {}
 
   TransformerFacts read() {
     refuse_axes();
@@ -41,8 +41,8 @@ class Reader {
     f.first = kernel("embedding") != nullptr;
     f.last = kernel("head.logits") != nullptr;
     if (f.last) f.vocab = product("head.logits").n;
-    if (f.first) f.vocab = embedding_rows(f);
-    check_norm(f);
+    read_table(f);
+    read_norm(f);
     if (kernel("layer.attention.rotary") == nullptr) refuse("positions other than rotary");
     return f;
   }
@@ -50,7 +50,7 @@ class Reader {
  private:
   [[noreturn]] void refuse(const std::string& what) const {
     throw UserError(Diagnostic{.where = {file_, 0, 0}, .problem = "program \"" + program_.name + "\" has " + what + ", which is not trained for real",
-                               .expected = "a dense decoder with RMSNorm, SwiGLU and rotary positions, without biases, ends not tied, in fp32",
+                               .expected = "a dense decoder with RMSNorm, SwiGLU and rotary positions, without biases, in fp32",
                                .hint = "without --train the plan runs on random data"});
   }
 
@@ -84,27 +84,48 @@ class Reader {
     return s;
   }
 
-  // The table has as many rows as the parameters leave for it.
-  [[nodiscard]] std::int64_t embedding_rows(const TransformerFacts& f) const {
+  // The table has as many rows as the parameters leave for it; none of its own where the ends of one stage are tied.
+  void read_table(TransformerFacts& f) const {
+    f.tied = std::any_of(program_.instructions.begin(), program_.instructions.end(), [&](const plan::Instruction& i) { return label(i) == "gradient.tied_embedding"; });
+    if (!f.first) return;
     for (const plan::Buffer& buffer : program_.buffers) {
       if (buffer.category != plan::Category::kParameters) continue;
       const std::int64_t elements = buffer.size.count() / plan::element_bytes(plan::Dtype::kFp32);
       const std::int64_t layer = 2 * f.hidden + f.hidden * (f.qkv_width() + f.query_width() + 3 * f.ffn);
       const std::int64_t head = f.last ? f.hidden * (f.vocab + 1) : 0;
-      const std::int64_t table = elements - layer * static_cast<std::int64_t>(f.layers.size()) - head;
-      if (table <= 0 || table % f.hidden != 0) refuse("parameters other than those of its operators (tied ends?)");
-      return table / f.hidden;
+      const std::int64_t table = elements * shards() - layer * static_cast<std::int64_t>(f.layers.size()) - head;
+      // Shards are padded by less than a row.
+      const std::int64_t padding = shards() > 1 ? f.hidden : 1;
+      if (f.last && table >= 0 && table < padding) {
+        f.tied = true;
+        return;
+      }
+      if (table < f.hidden || table % f.hidden >= padding) refuse("parameters other than those of its operators");
+      f.vocab = table / f.hidden;
+      return;
     }
     refuse("no buffer of parameters");
   }
 
-  // RMSNorm takes 4 operations an element, LayerNorm 7.
-  void check_norm(const TransformerFacts& f) const {
+  // Workers that hold the parameters together (ZeRO 3).
+  [[nodiscard]] std::int64_t shards() const {
+    for (const plan::Instruction& i : program_.instructions) {
+      const auto* c = std::get_if<plan::Collective>(&i.body);
+      if (c != nullptr && label(i) == "parameter.unit") return static_cast<std::int64_t>(plan_.members(c->group, rank_).size());
+    }
+    return 1;
+  }
+
+  // RMSNorm takes 4 operations an element, LayerNorm 7. Sequence parallelism leaves each worker its own rows.
+  void read_norm(TransformerFacts& f) const {
     const plan::Kernel* norm = kernel("layer.norm1");
-    if (norm == nullptr || norm->flops.si() != 4.0 * static_cast<double>(f.rows * f.hidden)) refuse("norms other than RMSNorm, or split along the sequence");
+    const double whole = 4.0 * static_cast<double>(f.rows * f.hidden);
+    f.sequence_parallel = norm != nullptr && f.tp > 1 && f.rows % f.tp == 0 && norm->flops.si() * f.tp == whole;
+    if (norm == nullptr || (norm->flops.si() != whole && !f.sequence_parallel)) refuse("norms other than RMSNorm");
   }
 
   const plan::Plan& plan_;
+  RankId rank_;
   const plan::Program& program_;
   plan::PerAxis at_;
   std::string file_;

@@ -131,6 +131,7 @@ void CpuDevice::run(std::size_t index) {
       void operator()(const plan::LoadBatch&) const { d.payload_.load_batch(i); }
       void operator()(const plan::Alloc& a) const { d.blocks_[a.buffer.index()] = d.pool_.take(d.program_.buffers[a.buffer.index()].size); }
       void operator()(const plan::Free& f) const {
+        d.payload_.freed(i);
         d.pool_.give(std::exchange(d.blocks_[f.buffer.index()], nullptr), d.program_.buffers[f.buffer.index()].size);
       }
       void operator()(const plan::Record& r) const { d.events_[r.event.index()].set(); }

@@ -97,7 +97,10 @@ void CudaDevice::run(std::size_t index, cudaStream_t stream) {
     void operator()(const plan::HostCompute&) const { d.payload_.host_compute(i); }
     void operator()(const plan::LoadBatch&) const { d.payload_.load_batch(i); }
     void operator()(const plan::Alloc& a) const { d.take(a.buffer, stream); }
-    void operator()(const plan::Free& f) const { d.give(f.buffer, stream); }
+    void operator()(const plan::Free& f) const {
+      d.payload_.freed(i);
+      d.give(f.buffer, stream);
+    }
     void operator()(const plan::Record& r) const { STEPCAST_CUDA(cudaEventRecord(d.events_[r.event.index()], stream)); }
     // The host's own stream: it waits itself, before it issues more.
     void operator()(const plan::Wait& w) const {
