@@ -1,14 +1,13 @@
 #include "sim/run/interpreter.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <utility>
 
+#include "sim/run/interpreter_events.hpp"
+
 namespace stepcast::run {
 namespace {
-
-enum Event : std::uint32_t { kBeginCollective, kEndCollective, kBeginMessage, kLinkChange, kEndChain };
 
 // A flow's tag says what ends with it.
 constexpr std::uint64_t kMessageTag = std::uint64_t{1} << 32;
@@ -29,9 +28,6 @@ std::vector<double> link_capacities(const LinkPaths& paths, const FoldedLinks* f
   return capacities;
 }
 
-// Round-robin over q QPs: beyond this many messages a QP the shares differ by less than 1 in 64 of each.
-constexpr double kManyMessages = 64;
-
 }  // namespace
 
 Interpreter::Interpreter(const plan::Plan& plan, const Machine& machine, const CompiledPlan& compiled,
@@ -45,7 +41,7 @@ Interpreter::Interpreter(const plan::Plan& plan, const Machine& machine, const C
       folded_{folded},
       recorder_{recorder},
       network_{engine_, *this, link_capacities(paths, folded), machine.transports.network.congestion},
-      uses_{machine.router, paths},
+      routes_{plan, machine, groups, paths, folded, engine_, network_},
       slow_{plan, machine, compiled},
       expected_(groups.size(), 0),
       open_meetings_(groups.size()),
@@ -159,80 +155,6 @@ void Interpreter::finish_kernels(StreamState& stream, const CompiledStep& step, 
   charge(stream, Part::kHost, end - stream.free - busy);
   stream.free = end;
   stream.cause = {};
-}
-
-// ---- kernels beside collectives
-
-void Interpreter::welcome(std::uint32_t stream, TimePoint from, const gpu::Taken& taken) {
-  const std::uint32_t id = streams_[stream].worker;
-  Worker& worker = workers_[id];
-  if (worker.chain) play_chain(worker, engine_.now());
-  worker.guests.push_back({stream, from, taken});
-  if (worker.chain) await_chain(id);
-}
-
-void Interpreter::dismiss(std::uint32_t stream) {
-  const std::uint32_t id = streams_[stream].worker;
-  Worker& worker = workers_[id];
-  if (std::none_of(worker.guests.begin(), worker.guests.end(), [&](const Guest& g) { return g.stream == stream; })) return;
-  if (worker.chain) play_chain(worker, engine_.now());
-  std::erase_if(worker.guests, [&](const Guest& g) { return g.stream == stream; });
-  if (worker.chain) await_chain(id);
-}
-
-// What the whole chain would take with the guests that are there at `at`; `until`: the next arrival, if it is earlier.
-Duration Interpreter::chain_time(const Worker& worker, TimePoint at, TimePoint& until) {
-  gpu::Taken taken;
-  for (const Guest& guest : worker.guests) {
-    if (guest.from > at) {
-      until = std::min(until, guest.from);
-      continue;
-    }
-    taken.sms += guest.taken.sms;
-    taken.memory = taken.memory + guest.taken.memory;
-  }
-  const StreamState& stream = streams_[worker.chain->stream];
-  const CompiledStep& step = stream.program->steps[stream.position];
-  if (taken.sms == 0) return step.busy;
-  return slow_.busy(worker.program, worker.chain->stream - worker.first_stream, stream.position, taken);
-}
-
-// Advances the chain to `until` at most, with the guests known now; its end if that is earlier.
-TimePoint Interpreter::play_chain(Worker& worker, TimePoint until) {
-  Chain& chain = *worker.chain;
-  while (chain.settled < until) {
-    TimePoint next = until;
-    const Duration whole = chain_time(worker, chain.settled, next);
-    const Duration rest = chain.left == 1.0 ? whole : Duration::from_seconds(chain.left * whole.seconds());
-    if (chain.settled + rest <= next) {
-      chain.settled = chain.settled + rest;
-      chain.left = 0.0;
-      return chain.settled;
-    }
-    chain.left = std::max(0.0, chain.left - (next - chain.settled) / whole);
-    chain.settled = next;
-  }
-  return chain.settled;
-}
-
-void Interpreter::await_chain(std::uint32_t id) {
-  Worker& worker = workers_[id];
-  engine_.cancel(worker.chain->end);
-  const Chain kept = *worker.chain;
-  const TimePoint end = play_chain(worker, TimePoint::max());
-  *worker.chain = kept;
-  worker.chain->end = engine_.at(std::max(end, engine_.now()), engine::Phase::kCompletion, *this, kEndChain, id);
-}
-
-void Interpreter::end_chain(std::uint32_t id) {
-  Worker& worker = workers_[id];
-  const std::uint32_t index = worker.chain->stream;
-  const Duration busy = engine_.now() - worker.chain->begin;
-  worker.chain.reset();
-  StreamState& stream = streams_[index];
-  finish_kernels(stream, stream.program->steps[stream.position], busy);
-  ++stream.position;
-  make_ready(index);
 }
 
 bool Interpreter::pass_wait(StreamState& stream, const CompiledStep& step) {
@@ -367,12 +289,12 @@ void Interpreter::begin_collective(std::uint32_t id) {
   const Meeting& meeting = meetings_[id];
   const collective::Choice& choice = calls_.call(meeting.communicator, meeting.site).choice;
   const network::RouteId route = route_of_meeting(meeting);
-  prepare_route(route, choice.wire_bytes);
+  routes_.prepare(route, choice.wire_bytes);
   network_.start(route, choice.wire_bytes, choice.rate_cap, id);
 }
 
 network::RouteId Interpreter::route_of_meeting(const Meeting& meeting) {
-  return collective_route(meeting.communicator, calls_.call(meeting.communicator, meeting.site).way);
+  return routes_.of_collective(meeting.communicator, calls_.call(meeting.communicator, meeting.site).way);
 }
 
 void Interpreter::end_collective(std::uint32_t id) {
@@ -385,21 +307,6 @@ void Interpreter::end_collective(std::uint32_t id) {
   free_meetings_.push_back(id);
 }
 
-network::RouteId Interpreter::collective_route(std::uint32_t communicator, const Way& way) {
-  const auto [it, is_new] = collective_routes_.try_emplace({communicator, way});
-  if (is_new) {
-    if (folded_ != nullptr) {
-      const Communicator& c = groups_.communicator(communicator);
-      Links links = to_links(folded_->uses.at({.group = c.group, .way = way, .stage = c.stage}));
-      if (machine_.transports.of(c.network).sockets) add_threads(links.uses, communicator, way.algorithm, groups_.edges(communicator, way));
-      it->second = network_.add_route(std::move(links.uses), std::move(links.sources));
-    } else {
-      it->second = lay_route({.communicator = communicator, .way = way});
-    }
-  }
-  return it->second;
-}
-
 // ---- messages
 
 std::uint32_t Interpreter::connection_between(RankId from, RankId to) {
@@ -407,125 +314,9 @@ std::uint32_t Interpreter::connection_between(RankId from, RankId to) {
                                                           static_cast<std::uint32_t>(connections_.size()));
   if (is_new) {
     const MessageCost cost{machine_.fabric, machine_.router, machine_.transports, groups_.message_edges(from, to), scenario::TrafficAxis::kPipeline};
-    connections_.push_back({.channel = Channel{cost.ahead()}, .cost = cost, .route = message_route(from, to), .moving = {}});
+    connections_.push_back({.channel = Channel{cost.ahead()}, .cost = cost, .route = routes_.of_message(from, to), .moving = {}});
   }
   return it->second;
-}
-
-network::RouteId Interpreter::message_route(RankId from, RankId to) {
-  if (folded_ != nullptr) {
-    Links links = to_links(folded_->uses.at({.kind = FlowClass::Kind::kMessage,
-                                             .stage = plan_.coordinates(from)[plan::Axis::kPipeline],
-                                             .to_stage = plan_.coordinates(to)[plan::Axis::kPipeline]}));
-    return network_.add_route(std::move(links.uses), std::move(links.sources));
-  }
-  return lay_route({.message = std::pair{from, to}});
-}
-
-// ---- routes
-
-network::RouteId Interpreter::lay_route(RouteOwner owner) {
-  Links links = links_of(owner);
-  const network::RouteId route = network_.add_route(std::move(links.uses), std::move(links.sources));
-  SIM_CHECK(route.index() == route_owners_.size(), route.value());
-  route_owners_.push_back(std::move(owner));
-  return route;
-}
-
-// Leaves no load on the links: an idle route has none.
-Interpreter::Links Interpreter::links_of(RouteOwner& owner) {
-  std::vector<collective::Edge> edges;
-  TrafficOwner traffic;
-  if (owner.message) {
-    const auto [from, to] = *owner.message;
-    edges = groups_.message_edges(from, to);
-    traffic = owner_of_messages(groups_, plan_.coordinates(from)[plan::Axis::kPipeline], plan_.coordinates(to)[plan::Axis::kPipeline]);
-  } else {
-    edges = groups_.edges(owner.communicator, owner.way);
-    traffic = owner_of_collective(groups_, owner.communicator, owner.way.algorithm);
-  }
-  owner.largest_share = 0.0;
-  for (const collective::Edge& edge : edges) owner.largest_share = std::max(owner.largest_share, edge.share);
-  const double at_once = owner.message ? 1.0 : sources_at_once(owner.way.algorithm, groups_.communicator(owner.communicator).members.size());
-  Links links = to_links(uses_.build(edges, traffic, owner.messages, at_once));
-  if (!owner.message) add_threads(links.uses, owner.communicator, owner.way.algorithm, edges);
-  owner.placed = paths_.take_placed();
-  if (network::follows_load(machine_.paths.policy)) paths_.release(owner.placed);
-  return links;
-}
-
-void Interpreter::move(network::RouteId route, RouteOwner& owner) {
-  Links links = links_of(owner);
-  network_.move_route(route, std::move(links.uses), std::move(links.sources));
-}
-
-Interpreter::Links Interpreter::to_links(std::span<const BundleUse> uses) {
-  Links links;
-  for (const BundleUse& use : uses) {
-    links.uses.push_back({flow::LinkIndex{use.bundle}, use.coefficient});
-    links.sources.push_back(use.sources);
-  }
-  return links;
-}
-
-// A communicator's progress threads are one link of its own, which all its collectives share.
-void Interpreter::add_threads(std::vector<flow::Use>& uses, std::uint32_t communicator, collective::Algorithm algorithm,
-                              std::span<const collective::Edge> edges) {
-  const Communicator& group = groups_.communicator(communicator);
-  if (!machine_.transports.of(group.network).sockets) return;
-  const ThreadUse threads = thread_use(on_network({edges.begin(), edges.end()}, machine_, group), algorithm, machine_.fabric, machine_.transports, group.network);
-  if (threads.coefficient == 0.0) return;
-  const auto known = thread_links_.find(communicator);
-  const flow::LinkIndex link = known != thread_links_.end() ? known->second : network_.add_link(threads.rate);
-  thread_links_.emplace(communicator, link);
-  uses.push_back({link, threads.coefficient});
-}
-
-// Before a flow starts. A route that nothing uses is laid again where the policy looks at each transfer.
-void Interpreter::prepare_route(network::RouteId route, double bytes) {
-  const PathRules& rules = machine_.paths;
-  if (folded_ != nullptr || !rules.by_link() || network_.busy(route)) return;
-  RouteOwner& owner = route_owners_[route.index()];
-  std::uint64_t messages = 0;
-  if (rules.qp_mode == network::QpMode::kRoundRobin && rules.qps > 1) {
-    const double count = std::ceil(bytes * owner.largest_share / rules.message.si());
-    if (count < kManyMessages * rules.qps) messages = static_cast<std::uint64_t>(count);
-  }
-  const bool moves = messages != owner.messages || rules.policy == network::PathPolicy::kAdaptive ||
-                     (rules.policy == network::PathPolicy::kFlowlet && engine_.now() - owner.idle_since > rules.flowlet_gap) ||
-                     is_broken(owner);
-  owner.messages = messages;
-  if (moves) move(route, owner);
-  if (network::follows_load(rules.policy)) paths_.hold(owner.placed);
-}
-
-// After a flow has ended.
-void Interpreter::leave_route(network::RouteId route) {
-  if (folded_ != nullptr || !network::follows_load(machine_.paths.policy) || network_.busy(route)) return;
-  RouteOwner& owner = route_owners_[route.index()];
-  paths_.release(owner.placed);
-  owner.idle_since = engine_.now();
-}
-
-bool Interpreter::is_broken(const RouteOwner& owner) const {
-  return std::any_of(owner.placed.begin(), owner.placed.end(), [&](const auto& part) { return paths_.capacity(part.first) == 0.0; });
-}
-
-// At one instant: capacities, then the routes that the policy now lays otherwise. Load alone moves nothing.
-void Interpreter::change_links(std::uint32_t change) {
-  std::vector<std::uint32_t> slots;
-  paths_.apply(machine_.paths.changes[change], slots);
-  for (const std::uint32_t slot : slots) network_.set_capacity(flow::LinkIndex{slot}, paths_.capacity(slot));
-  const bool by_load = network::follows_load(machine_.paths.policy);
-  for (std::uint32_t r = 0; r < route_owners_.size(); ++r) {
-    RouteOwner& owner = route_owners_[r];
-    const network::RouteId route{r};
-    if (by_load && !is_broken(owner)) continue;
-    const bool holds = by_load && network_.busy(route);
-    if (holds) paths_.release(owner.placed);
-    move(route, owner);
-    if (holds) paths_.hold(owner.placed);
-  }
 }
 
 void Interpreter::post(std::uint32_t index, const CompiledStep& step, bool is_send) {
@@ -548,7 +339,7 @@ void Interpreter::post(std::uint32_t index, const CompiledStep& step, bool is_se
 
 void Interpreter::begin_message(std::uint32_t id) {
   const Connection& connection = connections_[id];
-  prepare_route(connection.route, connection.moving.si());
+  routes_.prepare(connection.route, connection.moving.si());
   network_.start(connection.route, connection.moving.si(), connection.cost.rate_cap(), kMessageTag | id);
 }
 
@@ -579,7 +370,7 @@ void Interpreter::on_event(engine::Engine&, std::uint32_t kind, std::uint64_t ar
   } else if (kind == kBeginMessage) {
     begin_message(id);
   } else if (kind == kLinkChange) {
-    change_links(id);
+    routes_.change_links(id);
   } else if (kind == kEndChain) {
     end_chain(id);
     advance_ready();
@@ -592,10 +383,10 @@ void Interpreter::on_event(engine::Engine&, std::uint32_t kind, std::uint64_t ar
 void Interpreter::on_flow_done(std::uint64_t tag) {
   const auto id = static_cast<std::uint32_t>(tag);
   if ((tag & kMessageTag) != 0) {
-    leave_route(connections_[id].route);
+    routes_.leave(connections_[id].route);
     end_message(id);
   } else {
-    if (network::follows_load(machine_.paths.policy)) leave_route(route_of_meeting(meetings_[id]));
+    if (network::follows_load(machine_.paths.policy)) routes_.leave(route_of_meeting(meetings_[id]));
     end_collective(id);
   }
   advance_ready();

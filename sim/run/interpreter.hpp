@@ -8,9 +8,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -26,8 +24,8 @@
 #include "sim/run/groups.hpp"
 #include "sim/run/link_paths.hpp"
 #include "sim/run/recorder.hpp"
+#include "sim/run/routes.hpp"
 #include "sim/run/slow_chains.hpp"
-#include "sim/run/traffic.hpp"
 #include "sim/run/transport_use.hpp"
 
 namespace stepcast::run {
@@ -117,16 +115,6 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
     network::RouteId route;
     Bytes moving;  // what moves or is about to
   };
-  // Whose traffic a route carries, so that it can be laid again when paths change.
-  struct RouteOwner {
-    std::uint32_t communicator = 0;
-    Way way;
-    std::optional<std::pair<RankId, RankId>> message;   // else the communicator's
-    std::uint64_t messages = 0;                         // the transfer it was laid for; 0: many
-    double largest_share = 0.0;                         // of its edges
-    TimePoint idle_since;
-    LinkPaths::Placed placed;                           // on the links while busy, where paths follow the load
-  };
   void add_worker(RankId rank);
   void make_ready(std::uint32_t stream);
   void advance_ready();
@@ -158,22 +146,7 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
   void end_message(std::uint32_t connection);
   void follow(std::uint32_t connection);
   network::RouteId route_of_meeting(const Meeting& meeting);
-  network::RouteId collective_route(std::uint32_t communicator, const Way& way);
-  network::RouteId message_route(RankId from, RankId to);
   std::uint32_t connection_between(RankId from, RankId to);
-  network::RouteId lay_route(RouteOwner owner);
-  struct Links {
-    std::vector<flow::Use> uses;
-    std::vector<double> sources;  // by use of the fabric's links
-  };
-  [[nodiscard]] static Links to_links(std::span<const BundleUse> uses);
-  Links links_of(RouteOwner& owner);
-  void move(network::RouteId route, RouteOwner& owner);
-  void add_threads(std::vector<flow::Use>& uses, std::uint32_t communicator, collective::Algorithm algorithm, std::span<const collective::Edge> edges);
-  void prepare_route(network::RouteId route, double bytes);
-  void leave_route(network::RouteId route);
-  [[nodiscard]] bool is_broken(const RouteOwner& owner) const;
-  void change_links(std::uint32_t change);
 
   const plan::Plan& plan_;
   const Machine& machine_;
@@ -185,9 +158,8 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
   Recorder& recorder_;
   engine::Engine engine_;
   network::LinkNetwork network_;
-  UseBuilder uses_;
+  Routes routes_;
   SlowChains slow_;
-  std::vector<RouteOwner> route_owners_;                     // [route]
   std::vector<Worker> workers_;
   std::vector<StreamState> streams_;
   std::vector<EventState> events_;
@@ -200,9 +172,7 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
   std::vector<Connection> connections_;
   std::unordered_map<std::uint64_t, std::uint32_t> connection_index_;  // lookup only
   Channel::Outcome outcome_;                                 // of the message that something just happened to
-  std::map<std::pair<std::uint32_t, Way>, network::RouteId> collective_routes_;
   std::size_t fabric_links_ = 0;
-  std::unordered_map<std::uint32_t, flow::LinkIndex> thread_links_;        // [communicator]; lookup only
 };
 
 }  // namespace stepcast::run
