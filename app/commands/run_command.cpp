@@ -31,7 +31,7 @@ OptionList run_options() {
       ("backend", po::value<std::string>()->value_name("NAME"), "cpu (default) or cuda")
       ("steps", po::value<std::int64_t>()->value_name("N"), "steps that are recorded (default 5)")
       ("warmup", po::value<std::int64_t>()->value_name("N"), "steps before them (default 2)")
-      ("threads", po::value<std::int64_t>()->value_name("N"), "cpu: cores of a worker's matrix products (default 1)")
+      ("threads", po::value<std::int64_t>()->value_name("N"), "cores of a worker's host Adam and, on CPUs, matrix products (default 1)")
       ("memory", po::value<std::int64_t>()->value_name("BYTES"), "end the run where a worker's buffers would hold more")
       ("processes", po::value<std::int64_t>()->value_name("N"), "no more than N: of a larger plan its distinct programs, one worker each")
       ("shrink", po::value<std::int64_t>()->value_name("N"), "sides of matrices divided by N, bytes by its square: a big plan on a small machine")

@@ -26,7 +26,7 @@ std::string worker_usage(const std::string& name) {
          "      --records NAME   write what was measured to NAME.<rank>.records (default: beside the plan)\n"
          "      --warmup N       steps before those that are recorded (default 1)\n"
          "      --steps N        steps that are recorded (default 3)\n"
-         "      --threads N      cores of a matrix product (default 1)\n"
+         "      --threads N      cores of a matrix product (CPUs) and of host Adam (default 1)\n"
          "      --memory BYTES   refuse to hold more\n"
          "      --seed N         of random data (default 1)\n"
          "      --shrink N       sides of matrices divided by N, bytes by its square: a big plan on a small machine\n"

@@ -15,7 +15,7 @@ struct WorkerOptions {
   std::string records;            // file name; the rank and ".records" are put behind it
   std::int64_t warmup = 1;        // steps before those that are recorded
   std::int64_t steps = 3;
-  std::int64_t threads = 1;       // of matrix products
+  std::int64_t threads = 1;       // of matrix products and host Adam
   std::int64_t seed = 1;
   std::int64_t shrink = 1;        // executor/common/shrink.hpp
   bool train = false;             // a model that learns instead of random data

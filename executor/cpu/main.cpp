@@ -38,7 +38,7 @@ void run(const MpiSession& mpi, const WorkerOptions& options) {
   const auto seed = static_cast<std::uint64_t>(options.seed);
   CpuMath math;
   const std::unique_ptr<Payload> payload = options.train ? std::unique_ptr<Payload>{std::make_unique<ModelPayload>(plan, rank, options.plan, math, seed)}
-                                                         : std::make_unique<SyntheticPayload>(program, seed + mpi.rank());
+                                                         : std::make_unique<SyntheticPayload>(program, seed + mpi.rank(), std::size_t{16} << 20U, static_cast<int>(options.threads));
   CpuDevice device{plan, rank, messenger, *payload, options.memory};
   RecordWriter records{options.records + '.' + std::to_string(mpi.rank()) + ".records"};
   auto facts = facts_of_run(kName, mpi.rank(), mpi.size(), options, played);

@@ -104,6 +104,7 @@ struct SyntheticPayload::Lane {
   Block landed;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file{nullptr, std::fclose};
   std::int64_t updates = 0;
+  int threads = 1;  // of Adam
 
   void gemm(const plan::Kernel& kernel) {
     const plan::GemmShape& s = *kernel.gemm;
@@ -129,11 +130,11 @@ struct SyntheticPayload::Lane {
     float* const p = out.take(3 * n);
     const std::span<float> state{p, 3 * n};
     std::transform(state.begin() + static_cast<std::ptrdiff_t>(2 * n), state.end(), state.begin() + static_cast<std::ptrdiff_t>(2 * n), [](float x) { return std::fabs(x); });
-    adam({}, ++updates, {state.first(n), {in.take(n), n}, state.subspan(n, n), state.subspan(2 * n, n)});
+    adam({}, ++updates, {state.first(n), {in.take(n), n}, state.subspan(n, n), state.subspan(2 * n, n)}, 1.0F, threads);
   }
 };
 
-SyntheticPayload::SyntheticPayload(const plan::Program& program, std::uint64_t seed, std::size_t least) : program_{program} {
+SyntheticPayload::SyntheticPayload(const plan::Program& program, std::uint64_t seed, std::size_t least, int threads) : program_{program} {
   struct Need {
     std::size_t data = 0;
     Bytes moved;
@@ -147,6 +148,7 @@ SyntheticPayload::SyntheticPayload(const plan::Program& program, std::uint64_t s
   }
   for (std::size_t s = 0; s < needs.size(); ++s) {
     auto lane = std::make_unique<Lane>();
+    lane->threads = threads;
     Rng rng{seed, "synthetic-data", s};
     if (needs[s].data > 0) {
       const std::size_t size = std::max(least, 2 * needs[s].data + kLine * 8);

@@ -18,8 +18,8 @@ namespace stepcast::executor {
 
 class SyntheticPayload : public Payload {
  public:
-  // `least`: elements of a block. The usual one is beyond the last cache of most machines.
-  SyntheticPayload(const plan::Program& program, std::uint64_t seed, std::size_t least = std::size_t{16} << 20U);
+  // `threads`: of Adam. `least`: elements of a block. The usual one is beyond the last cache of most machines.
+  SyntheticPayload(const plan::Program& program, std::uint64_t seed, std::size_t least = std::size_t{16} << 20U, int threads = 1);
   ~SyntheticPayload() override;
 
   void begin_step() override {}

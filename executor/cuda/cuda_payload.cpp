@@ -95,13 +95,13 @@ struct CudaPayload::Lane {
   HostSide host;
   std::int64_t updates = 0;
 
-  Lane(const plan::Program& program, plan::StreamId stream) : host{program, stream} {}
+  Lane(const plan::Program& program, plan::StreamId stream, int threads) : host{program, stream, threads} {}
 };
 
-CudaPayload::CudaPayload(const plan::Program& program, const Streams& streams, Matmul& matmul, cudnn::AttentionLibrary& library, std::uint64_t seed)
+CudaPayload::CudaPayload(const plan::Program& program, const Streams& streams, Matmul& matmul, cudnn::AttentionLibrary& library, std::uint64_t seed, int threads)
     : program_{program}, streams_{streams}, matmul_{matmul}, library_{library} {
   for (std::size_t s = 0; s < streams.size(); ++s) {
-    auto lane = std::make_unique<Lane>(program, plan::StreamId{s});
+    auto lane = std::make_unique<Lane>(program, plan::StreamId{s}, threads);
     std::size_t in = 0;
     std::size_t out = 0;
     std::size_t moved = 0;

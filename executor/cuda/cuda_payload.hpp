@@ -21,7 +21,7 @@ namespace stepcast::executor::cuda {
 
 class CudaPayload : public Payload {
  public:
-  CudaPayload(const plan::Program& program, const Streams& streams, Matmul& matmul, cudnn::AttentionLibrary& library, std::uint64_t seed);
+  CudaPayload(const plan::Program& program, const Streams& streams, Matmul& matmul, cudnn::AttentionLibrary& library, std::uint64_t seed, int threads = 1);
   ~CudaPayload() override;
 
   void begin_step() override;

@@ -57,13 +57,14 @@ struct HostSide::Transfer {
 struct HostSide::Update {
   std::vector<float> state;  // parameters, gradients and two moments
   std::int64_t steps = 0;
+  int threads = 1;
 };
 struct HostSide::Touch {
   void* memory = nullptr;
   std::size_t bytes = 0;
 };
 
-HostSide::HostSide(const plan::Program& program, plan::StreamId stream) : transfers_(program.instructions.size()) {
+HostSide::HostSide(const plan::Program& program, plan::StreamId stream, int threads) : transfers_(program.instructions.size()) {
   Wanted wanted;
   for (const plan::Instruction& i : program.instructions) {
     if (i.stream == stream) want(i.body, wanted);
@@ -82,6 +83,7 @@ HostSide::HostSide(const plan::Program& program, plan::StreamId stream) : transf
   }
   if (wanted.parameters > 0) {
     update_ = std::make_unique<Update>();
+    update_->threads = threads;
     update_->state.assign(4 * wanted.parameters, 0.5F);
   }
 }
@@ -154,7 +156,7 @@ void CUDART_CB HostSide::adam_step(void* update) {
   auto& u = *static_cast<Update*>(update);
   const std::size_t n = u.state.size() / 4;
   const std::span<float> all{u.state};
-  executor::adam({}, ++u.steps, {all.first(n), all.subspan(n, n), all.subspan(2 * n, n), all.subspan(3 * n, n)});
+  executor::adam({}, ++u.steps, {all.first(n), all.subspan(n, n), all.subspan(2 * n, n), all.subspan(3 * n, n)}, 1.0F, u.threads);
 }
 
 void HostSide::update(cudaStream_t stream) { STEPCAST_CUDA(cudaLaunchHostFunc(stream, adam_step, update_.get())); }

@@ -19,8 +19,8 @@ namespace stepcast::executor::cuda {
 
 class HostSide {
  public:
-  // Of the instructions that run on this stream.
-  HostSide(const plan::Program& program, plan::StreamId stream);
+  // Of the instructions that run on this stream; Adam runs on so many threads.
+  HostSide(const plan::Program& program, plan::StreamId stream, int threads);
   ~HostSide();
   HostSide(const HostSide&) = delete;
   HostSide& operator=(const HostSide&) = delete;

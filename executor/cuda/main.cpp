@@ -92,7 +92,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ProcessPlace& pl
   add("nccl", std::to_string(nccl));
   add("collectives", "NCCL's choice");
   add("shared_gpu", shared ? "yes" : "no");
-  add("threads", "1");
+  add("threads", std::to_string(options.threads));
   if (const auto limit = nvml.power_limit_mw()) add("power_limit_mw", std::to_string(*limit));
   return facts;
 }
@@ -146,7 +146,7 @@ void run(const ProcessPlace& place, const WorkerOptions& options) {
   if (options.train) {
     payload = std::make_unique<ModelPayload>(plan, rank, options.plan, math, seed);
   } else {
-    auto random = std::make_unique<CudaPayload>(program, streams, matmul, library, seed + place.rank);
+    auto random = std::make_unique<CudaPayload>(program, streams, matmul, library, seed + place.rank, static_cast<int>(options.threads));
     attention = random->attention_account();
     payload = std::move(random);
   }

@@ -148,6 +148,33 @@ TEST_CASE("executor: Adam's first steps by hand") {
 }
 
 // The bodies that devices without a fused kernel run, against the blocked one: the same numbers, two samples, grouped heads.
+// Parts of several threads, and vector units with what is left over, are the same update to rounding.
+TEST_CASE("executor: Adam on several threads") {
+  constexpr std::size_t kCount = 1003;
+  const Floats g = random_values(kCount, 3);
+  const auto updated = [&](int threads) {
+    Floats p = random_values(kCount, 4);
+    Floats m(kCount, 0.01F);
+    Floats v(kCount, 0.02F);
+    adam({}, 1, {p, g, m, v}, 0.5F, threads);
+    return p;
+  };
+  std::vector<double> expected;
+  const Floats before = random_values(kCount, 4);
+  const double beta1 = double{0.9F};
+  const double beta2 = double{0.999F};
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const double slope = 0.5 * double{g[i]};
+    const double m = (beta1 * double{0.01F} + (1.0 - beta1) * slope) / (1.0 - beta1);
+    const double v = (beta2 * double{0.02F} + (1.0 - beta2) * slope * slope) / (1.0 - beta2);
+    expected.push_back(double{before[i]} - 1e-3 * m / (std::sqrt(v) + 1e-8));
+  }
+  for (const int threads : {1, 2, 3, 2000}) {
+    CAPTURE(threads);
+    CHECK(relative_distance(updated(threads), expected) < 1e-6);
+  }
+}
+
 TEST_CASE("executor: attention row by row is attention") {
   const plan::AttentionShape s{2, 4, 2, 33, 33, 8, 8, true, std::nullopt};
   const std::int64_t width = 4 * 8 + 2 * 2 * 8;
