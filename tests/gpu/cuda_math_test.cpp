@@ -2,6 +2,7 @@
 // errors well below 1e-3 of the norm; odd sizes, outputs poisoned before.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -235,4 +236,85 @@ TEST_CASE("cuda: products in low precision are products") {
     }
     for (void* block : {a, b, c}) cudaFree(block);
   }
+}
+namespace {
+
+// Floats on the device.
+class Device {
+ public:
+  explicit Device(const Floats& values) : count_{values.size()} {
+    STEPCAST_CUDA(cudaMalloc(&data_, count_ * sizeof(float)));
+    STEPCAST_CUDA(cudaMemcpy(data_, values.data(), count_ * sizeof(float), cudaMemcpyHostToDevice));
+  }
+  ~Device() { cudaFree(data_); }
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  [[nodiscard]] float* data() const { return static_cast<float*>(data_); }
+  [[nodiscard]] Floats download() const {
+    Floats back(count_);
+    STEPCAST_CUDA(cudaDeviceSynchronize());
+    STEPCAST_CUDA(cudaMemcpy(back.data(), data_, count_ * sizeof(float), cudaMemcpyDeviceToHost));
+    return back;
+  }
+
+ private:
+  std::size_t count_;
+  void* data_ = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("cuda: random data lies between -1 and 1, the same for a seed") {
+  constexpr std::size_t kCount = 10001;
+  const cuda::Streams streams{1};
+  const auto drawn = [&](std::uint64_t seed) {
+    const Device values{Floats(kCount, std::numeric_limits<float>::quiet_NaN())};
+    cuda::randomize(streams[0], plan::Dtype::kFp32, values.data(), kCount, seed);
+    return values.download();
+  };
+  const Floats one = drawn(1);
+  CHECK(one == drawn(1));
+  CHECK(one != drawn(2));
+  double sum = 0.0;
+  double squares = 0.0;
+  for (const float v : one) {
+    CHECK_UNARY(v >= -1.0F && v < 1.0F);
+    sum += double{v};
+    squares += double{v} * double{v};
+  }
+  // Mean 0 and variance 1/3, six deviations of a mean of so many.
+  CHECK(std::abs(sum / kCount) < 6.0 * std::sqrt(1.0 / 3.0 / kCount));
+  CHECK(squares / kCount == doctest::Approx(1.0 / 3.0).epsilon(0.05));
+}
+
+TEST_CASE("cuda: streams of bytes touch what they are told to") {
+  constexpr std::size_t kCount = 4096;
+  const cuda::Streams streams{1};
+  const Floats x = random_values(kCount, 21);
+  const Device in{x};
+  for (const bool exponential : {false, true}) {
+    const Device out{Floats(2 * kCount, std::numeric_limits<float>::quiet_NaN())};
+    cuda::stream_bytes(streams[0], in.data(), kCount * sizeof(float), out.data(), 2 * kCount * sizeof(float), exponential);
+    Floats expected;
+    for (const float v : x) expected.push_back(exponential ? std::exp(-std::abs(v)) : v * 0.5F);
+    expected.resize(2 * kCount, exponential ? 1.0F : 0.0F);  // of nothing read
+    CHECK(relative_distance(out.download(), expected) < 1e-5);
+  }
+  const Device untouched{Floats(4, 3.0F)};
+  cuda::stream_bytes(streams[0], in.data(), kCount * sizeof(float), untouched.data(), 0, false);
+  CHECK(untouched.download() == Floats(4, 3.0F));
+}
+
+TEST_CASE("cuda: a held stream waits until it is released") {
+  const cuda::Streams streams{1};
+  const cuda::Events events{1, cudaEventDisableTiming};
+  int* released = nullptr;
+  STEPCAST_CUDA(cudaHostAlloc(&released, sizeof(int), cudaHostAllocMapped));
+  *static_cast<volatile int*>(released) = 0;
+  cuda::hold_stream(streams[0], released);
+  STEPCAST_CUDA(cudaEventRecord(events[0], streams[0]));
+  CHECK(cudaEventQuery(events[0]) == cudaErrorNotReady);
+  *static_cast<volatile int*>(released) = 1;
+  STEPCAST_CUDA(cudaEventSynchronize(events[0]));
+  cudaFreeHost(released);
 }
