@@ -79,6 +79,7 @@ run::Machine machine_of(const Setup& setup, const topology::Fabric& fabric, cons
           .expandable_segments = setup.scenario.memory.expandable_segments,
           .context = setup.scenario.memory.context.value_or(model.parameters().context),
           .communication_launch = model.parameters().host_collective,
+          .copy_launch = model.parameters().host_launch,
           .collective_wait = model.parameters().collective_wait,
           .host_step = model.parameters().host_step,
           .host_recompute = model.parameters().host_recompute,

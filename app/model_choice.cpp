@@ -281,6 +281,25 @@ workload::ModelShape pick_model(const scenario::Loaded& loaded) {
   return shape;
 }
 
+namespace {
+
+parallel::Offload offload_of(const scenario::MemoryPolicy& memory) {
+  using scenario::OffloadedPart;
+  const auto there = [&](OffloadedPart part) { return std::find(memory.offload.begin(), memory.offload.end(), part) != memory.offload.end(); };
+  parallel::Offload offload{.master = there(OffloadedPart::kMaster),
+                            .momentum = there(OffloadedPart::kMomentum),
+                            .variance = there(OffloadedPart::kVariance),
+                            .gradients = there(OffloadedPart::kGradients),
+                            .parameters = there(OffloadedPart::kParameters),
+                            .residuals = there(OffloadedPart::kResiduals)};
+  const bool all_states = offload.master && offload.momentum && offload.variance;
+  offload.update_on_host = memory.offload_update.value_or(all_states ? scenario::UpdatePlace::kHost : scenario::UpdatePlace::kDevice) == scenario::UpdatePlace::kHost;
+  offload.shared = memory.offload_shared;
+  return offload;
+}
+
+}  // namespace
+
 parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload::ModelShape& shape) {
   const scenario::Scenario& s = loaded.scenario;
   parallel::Strategy strategy;
@@ -316,6 +335,7 @@ parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload:
   strategy.overlap_param_gather = s.parallel.overlap_param_gather;
   strategy.reshard_after_forward = s.parallel.zero3_reshard_after_forward;
   strategy.prefetch = static_cast<std::int32_t>(s.parallel.prefetch);
+  strategy.gather_by_matrix = s.parallel.gather_by_matrix;
   strategy.bucket = s.parallel.bucket;
   strategy.dtype = storage_dtype(s.training.precision);
   if (s.training.precision == scenario::Precision::kFp8) strategy.gemm_dtype = plan::Dtype::kFp8;
@@ -339,6 +359,7 @@ parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload:
     strategy.casts_gradients = low && !sums_in_fp32;
     strategy.keeps_low_gradients = low && sums_in_fp32;
   }
+  strategy.offload = offload_of(s.memory);
   strategy.recompute = recompute_of(s.memory.recompute);
   strategy.recompute_parts = recompute_parts_of(s.memory.recompute_modules);
   strategy.recompute_span = recompute_span_of(s.memory.recompute_method);

@@ -26,6 +26,12 @@ std::string dgxc_attention(const RecipeQuery& q) {
   return old && unfused ? "flash-2" : "";
 }
 
+// Megatron-Bridge, scripts/performance/configs/deepseek and qwen: moe_flex_dispatcher_backend of presets whose experts lie on several
+// hosts: deepep for DeepSeek-V3 on B200 in MXFP8, hybridep for it on H100 and for Qwen3-30B; Qwen3-235B and Qwen3-Next name alltoall on H100.
+bool dispatches_by_host(const RecipeQuery& q) {
+  return q.framework.starts_with("Megatron-Bridge") && (q.model.starts_with("DeepSeek-V3") || q.model.starts_with("Qwen3-30B"));
+}
+
 }  // namespace
 
 Recipe recipe_of(const RecipeQuery& q) {
@@ -47,6 +53,10 @@ Recipe recipe_of(const RecipeQuery& q) {
   if (q.framework.starts_with("MaxText")) recipe.recompute = "full";
   // Megatron-Bridge's presets for mixtures (scripts/performance): expert_tensor_parallel_size 1.
   if (q.framework.starts_with("Megatron-Bridge")) recipe.expert_tp = 1;
+  // DeepSpeed's ZeRO-3 fetches ahead as many elements as stage3_prefetch_bucket_size: 5e7 (runtime/zero/config.py), or 0.9 hidden^2 where it is
+  // "auto" (transformers integrations/deepspeed.py): less than one matrix of the models in the tables.
+  recipe.gathers_on_use = has(q.framework, "DeepSpeed") || has(q.framework, "Deepspeed");
+  recipe.dispatches_by_host = dispatches_by_host(q);
   // SimuMax publishes the kernels of its machine beside the runs: a fifth slower than others' B200.
   if (q.source == "MooreThreads/SimuMax" && q.gpu == "B200") recipe.machine = "b200-simumax";
   return recipe;

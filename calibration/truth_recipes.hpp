@@ -26,6 +26,8 @@ struct Recipe {
   std::string recompute{};               // as tables state it; empty: none
   std::optional<std::int64_t> expert_tp{};
   std::string machine{};                 // profile of the machine (calibration/profiles/machines), where its kernels are published
+  bool dispatches_by_host = false;       // to experts: a token crosses to each host once (DeepEP, HybridEP)
+  bool gathers_on_use = false;           // ZeRO-3: a layer's parameters are gathered when it needs them, not ahead
   bool pads_vocabulary = false;          // to a multiple of 128 for each tensor-parallel rank
   bool whole_vocabulary = false;         // not padded by the model, either
 };

@@ -11,6 +11,7 @@
 #include "calibration/truth_layers.hpp"
 #include "calibration/truth_megatron.hpp"
 #include "calibration/truth_memory_words.hpp"
+#include "calibration/truth_offload.hpp"
 #include "calibration/truth_recipes.hpp"
 #include "calibration/truth_recompute.hpp"
 #include "sim/base/diagnostic.hpp"
@@ -126,8 +127,6 @@ bool has_adapters(const std::string& task) { return task == "lora" || task == "q
 std::string unmodelled(const RowReader& row) {
   const std::string task = row.text("task");
   if (!task.empty() && task != "pretrain" && !task.starts_with("sft") && !has_adapters(task)) return fmt::format("task '{}' is not modelled", task);
-  const std::string offload = row.text("offload");
-  if (!offload.empty() && offload != "none") return fmt::format("offload '{}' is not modelled yet", offload);
   const std::string recompute = row.text("recompute");
   if (!recompute_words(recompute)) return fmt::format("recompute '{}' is not modelled yet", recompute);
   return {};
@@ -137,7 +136,6 @@ std::optional<std::string> precision_of(const std::string& written) {
   std::string stated = written;
   for (char& c : stated) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   if (stated.starts_with("mxfp8")) return "fp8";
-  if (stated.find("or bf16 master") != std::string::npos) return std::nullopt;  // which of them is not stated
   if (stated.starts_with("bf16") || stated == "amp_bf16") return "bf16";
   if (stated.starts_with("fp16") || stated == "amp_fp16") return "fp16";
   if (stated.starts_with("fp8") || stated == "amp_fp8") return "fp8";
@@ -300,7 +298,14 @@ class RowTranslator {
     const std::int64_t pp = row_.integer("pp").value_or(1);
     const std::int64_t cp = row_.integer("cp").value_or(1);
     const std::int64_t dp = row_.integer("dp").value_or(std::max<std::int64_t>(1, gpus_ / model_ranks()));
-    const std::int64_t zero = row_.integer("zero").value_or(0);
+    const std::string stated_offload = row_.text("offload"), row_notes = row_.text("notes");
+    const OffloadWords offload = offload_words({.stated = stated_offload, .notes = row_notes, .zero = row_.integer("zero").value_or(0)});
+    if (!offload.refusal.empty()) {
+      out_.refusal = offload.refusal;
+      return false;
+    }
+    out_.assumed.insert(out_.assumed.end(), offload.assumed.begin(), offload.assumed.end());
+    const std::int64_t zero = offload.zero;
     const std::int64_t micro = micro_batch(dp, pp);
     if (!out_.refusal.empty()) return false;
     const std::string precision = row_.text("precision");
@@ -313,8 +318,12 @@ class RowTranslator {
     if (row_.text("recompute").empty()) out_.assumed.push_back(recompute.empty() ? "no recompute" : "recompute " + recompute);
     const Framework& framework = framework_of(row_.text("framework"));
     const bool pure = row_.text("notes").find("MP mode PURE") != std::string::npos;
-    const bool bf16_states = precision.find("bf16 master/optimizer states") != std::string::npos;
-    const bool fp32_gradients = !bf16_states && ((framework.gradients_fp32 && !pure) || precision.find("fp32 grad") != std::string::npos);
+    // LLaMA-Factory as IST-DASLab/llmq ran it (benchmarks/*/*.yaml, ds_z*_offload.json): pure_bf16 without DeepSpeed, with it
+    // bf16_master_weights_and_grads, whose moments stay in fp32.
+    const bool factory = row_.text("framework").starts_with("LLaMA-Factory");
+    const bool bf16_master = factory && zero > 0;
+    const bool bf16_states = (factory && zero == 0) || precision.find("bf16 master/optimizer states") != std::string::npos;
+    const bool fp32_gradients = !bf16_states && !factory && ((framework.gradients_fp32 && !pure) || precision.find("fp32 grad") != std::string::npos);
     const std::string low = *word == "fp16" ? "fp16" : "bf16";
     const std::string name = row_.text("framework"), gpu = row_.text("gpu"), notes = row_.text("notes"), source = row_.text("source_loc");
     memory_words_ = memory_words({.framework = name, .gpu = gpu, .notes = notes, .source = source, .fp32_gradients = fp32_gradients,
@@ -328,8 +337,8 @@ class RowTranslator {
         "training: {{precision: {}{}{}}}\n",
         tp, pp, dp, zero, framework.overlaps_gradients || zero >= 2,
         parallel_sequences(tp),
-        long_and_sparse(cp, tp) + shard_group(dp * cp, zero) + memory_words_.parallel, virtual_stages(),
-        global_batch(dp, micro), micro, *recompute_words(recompute), fp32_gradients ? "fp32" : low, (bf16_states ? ", fp32_master: false, optimizer_states: bf16" : "") + memory_words_.memory, *word,
+        long_and_sparse(cp, tp) + shard_group(dp * cp, zero) + memory_words_.parallel + offload.parallel + (zero == 3 && recipe_.gathers_on_use ? ", prefetch: 0, gather_by_matrix: true" : ""), virtual_stages(),
+        global_batch(dp, micro), micro, *recompute_words(recompute), fp32_gradients ? "fp32" : low, (bf16_states ? ", fp32_master: false, optimizer_states: bf16" : bf16_master ? ", fp32_master: false" : "") + memory_words_.memory + offload.memory, *word,
         lora() + memory_words_.training, host_waits(framework, pp));
     return true;
   }
@@ -372,11 +381,17 @@ class RowTranslator {
   }
 
   // Transformer Engine's ring (p2p) unless the framework is torchtitan, whose ring gathers first.
-  std::string long_and_sparse(std::int64_t cp, std::int64_t tp) const {
+  std::string long_and_sparse(std::int64_t cp, std::int64_t tp) {
     std::string words;
     if (cp > 1) words += fmt::format(", cp: {}, cp_style: {}", cp, row_.text("framework").starts_with("torchtitan") ? "all-gather" : "ring");
     if (row_.integer("experts").value_or(1) <= 1) return words;
-    words += fmt::format(", ep: {}", row_.integer("ep").value_or(1));
+    const std::int64_t ep = row_.integer("ep").value_or(1);
+    words += fmt::format(", ep: {}", ep);
+    const std::int64_t per_host = row_.integer("gpus_per_node").value_or(8);
+    if (recipe_.dispatches_by_host && ep > per_host && ep % per_host == 0 && row_.text("intra_node").find("domain") == std::string::npos) {
+      words += fmt::format(", ep_within: {}", per_host);
+      out_.assumed.emplace_back("tokens dispatched once a host");
+    }
     const std::optional<std::int64_t> stated = row_.integer("etp");
     if (const auto etp = stated ? stated : recipe_.expert_tp; etp && *etp != tp) words += fmt::format(", etp: {}", *etp);
     return words;

@@ -46,6 +46,8 @@ struct Router::Impl {
   // Legs of the host template: [gpu][gpu], [gpu][nic], [nic][gpu].
   std::vector<std::vector<std::optional<Leg>>> between{};
   std::vector<std::vector<PathKind>> between_kind{};
+  std::vector<std::optional<Leg>> to_memory{};    // [gpu]
+  std::vector<std::optional<Leg>> from_memory{};
   std::vector<std::vector<std::optional<Leg>>> out{};
   std::vector<std::vector<std::optional<Leg>>> in{};
   std::vector<std::optional<GraphPaths>> graphs{};                 // by network
@@ -132,6 +134,10 @@ struct Router::Impl {
         between[a][b] = pcie(host.gpus[a], host.gpus[b], host.memory_of_gpu[a], fabric.peer_through_host);
         between_kind[a][b] = PathKind::kPcie;
       }
+    }
+    for (std::uint32_t g = 0; g < gpus; ++g) {
+      to_memory.push_back(search(host.gpus[g], host.memory_of_gpu[g], LinkSet::kNotNvlink));
+      from_memory.push_back(search(host.memory_of_gpu[g], host.gpus[g], LinkSet::kNotNvlink));
     }
     if (fabric.ports.empty()) return;
     out.assign(gpus, std::vector<std::optional<Leg>>(nics));
@@ -320,6 +326,19 @@ void Router::path(std::uint32_t from_gpu, std::uint32_t to_gpu, Path& path, Axis
     path.kind = PathKind::kNetwork;
     impl.for_each_way(ends, [&](std::uint32_t nic_a, std::uint32_t nic_b, double weight) { impl.way(path, ends, nic_a, nic_b, weight); });
   }
+  finish(path);
+}
+
+void Router::host_path(std::uint32_t gpu, HostWay way, Path& path) const {
+  const Impl& impl = *impl_;
+  SIM_CHECK(gpu < impl.fabric.gpus.size(), gpu, impl.fabric.gpus.size());
+  const std::optional<Leg>& leg = (way == HostWay::kToHost ? impl.to_memory : impl.from_memory)[gpu % impl.gpus];
+  SIM_CHECK(leg.has_value(), gpu);
+  path.kind = PathKind::kPcie;
+  path.shares.clear();
+  path.latency = leg->latency;
+  path.switch_hops = leg->switches;
+  append(path, *leg, gpu / impl.gpus * impl.fabric.host.bundles, 1.0);
   finish(path);
 }
 

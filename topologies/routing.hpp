@@ -38,6 +38,9 @@ class Router {
   void path(std::uint32_t from_gpu, std::uint32_t to_gpu, Path& into, Axis axis = std::nullopt) const;  // the same, memory reused
   // On the cluster's own network.
   [[nodiscard]] Path path_through_nic(std::uint32_t from_gpu, std::uint32_t to_gpu, std::uint32_t nic_index) const;
+  // From a GPU to the memory of its socket, or back.
+  enum class HostWay : std::uint8_t { kToHost, kFromHost };
+  void host_path(std::uint32_t gpu, HostWay way, Path& into) const;
   // The same path with its network part left open: what lies inside the hosts, and which ports the ways join.
   struct Crossing {
     struct Way {

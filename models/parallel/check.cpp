@@ -356,6 +356,32 @@ void check_formats(const Strategy& s, Problems& problems) {
   }
 }
 
+void check_gathers(const Strategy& s, Problems& problems) {
+  if (s.gather_by_matrix && s.zero != 3)
+    problems.add("parallel.gather_by_matrix", "parallel.zero", "no parameters are gathered for each use", "parallel.zero 3, or false", fmt::format("zero {}", s.zero));
+}
+
+void check_offload(const Strategy& s, Problems& problems) {
+  const Offload& o = s.offload;
+  if (!o.any()) {
+    if (o.shared || o.update_on_host)
+      problems.add(o.shared ? "memory.offload_shared" : "memory.offload_update", "memory.offload", "nothing is offloaded", "memory.offload", "");
+    return;
+  }
+  if (o.parameters && s.zero != 3)
+    problems.add("memory.offload", "parallel.zero", "parameters come from the host unit by unit, as with zero 3", "parallel.zero 3, or no parameters in the list", fmt::format("zero {}", s.zero));
+  if (o.shared && !o.parameters)
+    problems.add("memory.offload_shared", "memory.offload", "no parameters lie in host memory to be read by other GPUs", "parameters in memory.offload, or false", "true");
+  if (o.update_on_host && !(o.master && o.momentum && o.variance))
+    problems.add("memory.offload", "memory.offload_update", "the host's cores update what lies in its memory", "all of master, momentum and variance, or offload_update device", "");
+  if (s.optimizer != Optimizer::kAdam && s.optimizer != Optimizer::kAdamW)
+    problems.add("memory.offload", "training.optimizer", "offload is of Adam's states", "training.optimizer adam or adamw", "");
+  if (s.adapters) problems.add("memory.offload", "training.lora", "offload beside adapters is not modelled", "no training.lora", "");
+  const bool whole_passes = s.schedule == Schedule::kGpipe || s.schedule == Schedule::kOneFOneB || s.schedule == Schedule::kInterleaved;
+  if (!whole_passes)
+    problems.add("memory.offload", "parallel.schedule", "offload needs passes that give both gradients, one at a time", "parallel.schedule 1f1b, interleaved or gpipe", name_of(s.schedule));
+}
+
 void check_data(const workload::ModelShape& shape, const Strategy& s, Problems& problems) {
   if (s.shard_group) {
     if (s.zero == 0) {
@@ -401,6 +427,8 @@ std::vector<StrategyError> check(const workload::ModelShape& shape, const Strate
   if (problems.empty()) check_layers(shape, strategy, problems);
   if (problems.empty()) check_size(shape, strategy, problems);
   check_data(shape, strategy, problems);
+  check_gathers(strategy, problems);
+  check_offload(strategy, problems);
   check_formats(strategy, problems);
   check_sequence(shape, strategy, problems);
   return problems.take();

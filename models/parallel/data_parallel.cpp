@@ -10,7 +10,8 @@ using plan::CollectiveKind;
 using plan::Purpose;
 
 std::unique_ptr<DataParallel> make_data_parallel(const DataParallelContext& context) {
-  if (dense_replicas(context.strategy) == 1 && !is_replicated(context, Kind::kExpert)) return std::make_unique<DataParallel>();
+  if (dense_replicas(context.strategy) == 1 && !is_replicated(context, Kind::kExpert) && !context.strategy.offload.parameters)
+    return std::make_unique<DataParallel>();
   if (context.strategy.zero == 3) return std::make_unique<Sharded>(context);
   return std::make_unique<Replicated>(context);
 }

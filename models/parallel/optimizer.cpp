@@ -6,6 +6,10 @@
 #include <tuple>
 
 namespace stepcast::parallel {
+bool is_weight_product(const workload::Operator& op) {
+  return op.kernel.op == plan::OpClass::kGemm && op.kernel.gemm && !op.frozen && op.name != "attention.scores" && op.name != "attention.context";
+}
+
 namespace {
 
 constexpr std::int64_t kTensorsPerLaunch = 36;
@@ -52,11 +56,6 @@ double factored_bytes(std::int64_t elements, std::int64_t tensors) {
 
 std::int64_t in_bytes(double bytes) { return static_cast<std::int64_t>(std::ceil(bytes)); }
 
-// Trained weights of linear layers: forward GEMMs but those of the unfused attention.
-bool is_weight_product(const workload::Operator& op) {
-  return op.kernel.op == plan::OpClass::kGemm && op.kernel.gemm && !op.frozen && op.name != "attention.scores" && op.name != "attention.context";
-}
-
 std::int64_t muon_elements(const StageModel& model, Kind kind) {
   std::int64_t elements = 0;
   for (const StageBlock& block : model.blocks) {
@@ -69,19 +68,6 @@ std::int64_t muon_elements(const StageModel& model, Kind kind) {
     }
   }
   return elements;
-}
-
-// One pass over n elements: gradient in, states and master (or the parameter) in and out, the parameter out.
-plan::Kernel elementwise_update(Optimizer optimizer, std::int64_t elements, std::int64_t tensors, const Strategy& strategy) {
-  const std::int64_t parameter = plan::element_bytes(strategy.dtype);
-  const std::int64_t master = has_master(strategy) ? kFp32Bytes : 0;
-  const double states = state_bytes(optimizer, strategy);
-  const auto n = static_cast<double>(elements);
-  const double read = static_cast<double>(plan::element_bytes(strategy.gradient_dtype) + (master > 0 ? master : parameter)) + states;
-  const double written = static_cast<double>(master + parameter) + states;
-  // bitsandbytes has no multi-tensor kernel.
-  const int launches = optimizer == Optimizer::kAdam8bit ? static_cast<int>(std::max<std::int64_t>(1, tensors)) : fused_launches(elements, tensors);
-  return streaming_kernel(update_flops(optimizer) * n, in_bytes(n * read), in_bytes(n * written), launches);
 }
 
 plan::Kernel adafactor_update(std::int64_t elements, std::int64_t tensors, const Strategy& strategy) {
@@ -123,6 +109,18 @@ plan::Kernel streaming_kernel(double flops, std::int64_t read, std::int64_t writ
   kernel.written = Bytes{written};
   kernel.launches = launches;
   return kernel;
+}
+
+plan::Kernel elementwise_update(Optimizer optimizer, std::int64_t elements, std::int64_t tensors, const Strategy& strategy) {
+  const std::int64_t parameter = plan::element_bytes(strategy.dtype);
+  const std::int64_t master = has_master(strategy) ? kFp32Bytes : 0;
+  const double states = state_bytes(optimizer, strategy);
+  const auto n = static_cast<double>(elements);
+  const double read = static_cast<double>(plan::element_bytes(strategy.gradient_dtype) + (master > 0 ? master : parameter)) + states;
+  const double written = static_cast<double>(master + parameter) + states;
+  // bitsandbytes has no multi-tensor kernel.
+  const int launches = optimizer == Optimizer::kAdam8bit ? static_cast<int>(std::max<std::int64_t>(1, tensors)) : fused_launches(elements, tensors);
+  return streaming_kernel(update_flops(optimizer) * n, in_bytes(n * read), in_bytes(n * written), launches);
 }
 
 Updated updated_by_worker(const StageModel& model, const Strategy& strategy) {

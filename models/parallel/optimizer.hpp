@@ -47,6 +47,10 @@ struct UpdateKernel {
   const char* label = "";
   plan::Kernel kernel;
 };
+// Trained weights of linear layers: forward GEMMs but those of the unfused attention.
+bool is_weight_product(const workload::Operator& op);
+// Of an optimizer that treats every element alike: gradient in, states and master (or the parameter) in and out, the parameter out.
+plan::Kernel elementwise_update(Optimizer optimizer, std::int64_t elements, std::int64_t tensors, const Strategy& strategy);
 std::vector<UpdateKernel> update_kernels(const StageModel& model, const Strategy& strategy);
 
 // A weight matrix of the stage's layers, rows <= columns, and how many of it one worker orthogonalises.

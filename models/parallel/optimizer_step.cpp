@@ -41,15 +41,15 @@ plan::Kernel norm_kernel(const StageModel& model, const Strategy& strategy) {
 }
 
 void zero_gradients(const StageModel& model, const Strategy& strategy, Emitter& emitter) {
-  if (model.parameters == 0) return;
+  if (model.parameters == 0 || offloads_gradients(strategy)) return;
   const StageScope scope{emitter, plan::Stage::kOptimizer};
   emitter.builder.compute(emitter.compute, "optimizer.zero_gradients", zero_kernel(model, strategy));
 }
 
-void update_parameters(const StageModel& model, const Strategy& strategy, const Groups& groups, Emitter& emitter) {
+void update_parameters(const StageModel& model, const Strategy& strategy, const Groups& groups, Emitter& emitter, OffloadWriter& offload) {
   const StageScope scope{emitter, plan::Stage::kOptimizer};
   if (strategy.clip_gradients) {
-    if (model.parameters > 0) emitter.builder.compute(emitter.compute, "optimizer.norm", norm_kernel(model, strategy));
+    if (model.parameters > 0 && !offloads_gradients(strategy)) emitter.builder.compute(emitter.compute, "optimizer.norm", norm_kernel(model, strategy));
     if (groups.norm) {
       const plan::Purpose purpose = shard_size(strategy) > 1 || strategy.ep > 1 ? plan::Purpose::kData
                                     : strategy.pp > 1        ? plan::Purpose::kPipeline
@@ -60,6 +60,7 @@ void update_parameters(const StageModel& model, const Strategy& strategy, const 
     }
   }
   if (model.parameters == 0) return;
+  if (strategy.offload.states() || offloads_gradients(strategy)) return offload.update();
   const FlatGradients flat = flatten_gradients(model, strategy, emitter);
   for (const UpdateKernel& update : update_kernels(model, strategy)) emitter.builder.compute(emitter.compute, update.label, update.kernel);
   emitter.release(emitter.compute, flat.fp32);

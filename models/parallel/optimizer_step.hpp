@@ -15,6 +15,7 @@
 
 #include "models/parallel/emitter.hpp"
 #include "models/parallel/groups.hpp"
+#include "models/parallel/offload.hpp"
 #include "models/parallel/stage_model.hpp"
 #include "models/parallel/state.hpp"
 #include "models/parallel/strategy.hpp"
@@ -25,6 +26,6 @@ plan::Kernel zero_kernel(const StageModel& model, const Strategy& strategy);
 plan::Kernel norm_kernel(const StageModel& model, const Strategy& strategy);
 
 void zero_gradients(const StageModel& model, const Strategy& strategy, Emitter& emitter);
-void update_parameters(const StageModel& model, const Strategy& strategy, const Groups& groups, Emitter& emitter);
+void update_parameters(const StageModel& model, const Strategy& strategy, const Groups& groups, Emitter& emitter, OffloadWriter& offload);
 
 }  // namespace stepcast::parallel

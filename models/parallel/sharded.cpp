@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/parallel/optimizer.hpp"
 #include "sim/base/check.hpp"
 
 namespace stepcast::parallel {
@@ -22,6 +23,15 @@ std::int64_t fp8_weights(const workload::Block& block, bool routed) {
     weights += (routed ? gemm.batch : 1) * gemm.n * gemm.k;
   }
   return weights;
+}
+
+std::int64_t dense_matrices(const workload::Block& block) {
+  std::int64_t count = 0;
+  for (const workload::Step& step : block.forward) {
+    const auto* op = std::get_if<workload::Operator>(&step);
+    count += op != nullptr && is_weight_product(*op) && !op->routed ? 1 : 0;
+  }
+  return count;
 }
 
 plan::StreamId reduce_stream(const DataParallelContext& context) {
@@ -47,10 +57,14 @@ Sharded::Sharded(const DataParallelContext& context)
     const std::size_t unit = is_layer ? units_.size() - 1 : *root;
     units_[unit].elements.dense += is_replicated(context, Kind::kDense) ? block.block->parameters - block.block->routed_parameters : 0;
     units_[unit].elements.routed += is_replicated(context, Kind::kExpert) ? block.block->routed_parameters : 0;
+    const bool streams = context.strategy.offload.parameters;
+    units_[unit].brought.dense += is_replicated(context, Kind::kDense) || streams ? block.block->parameters - block.block->routed_parameters : 0;
+    units_[unit].brought.routed += is_replicated(context, Kind::kExpert) || streams ? block.block->routed_parameters : 0;
     if (is_replicated(context, Kind::kDense)) units_[unit].frozen_dense += block.block->frozen.dense;
     if (is_replicated(context, Kind::kExpert)) units_[unit].frozen_routed += block.block->frozen.routed;
     units_[unit].saved_dense += saved_by_fp8(context.strategy, fp8_weights(*block.block, false));
     units_[unit].saved_routed += saved_by_fp8(context.strategy, fp8_weights(*block.block, true));
+    units_[unit].matrices += dense_matrices(*block.block);
     ++units_[unit].blocks;
     unit_of_block_.push_back(unit);
   }
@@ -156,15 +170,23 @@ void Sharded::gather(std::size_t index) {
   const auto whole = [&](std::int64_t elements, Bytes frozen, Kind kind) {
     return parameter_bytes(s, padded_to_shards(s, elements, kind)) + Bytes{padded_to_shards(s, frozen.count(), kind)};
   };
-  const Bytes dense = whole(unit.elements.dense, unit.frozen_dense, Kind::kDense) - unit.saved_dense;
-  const Bytes routed = whole(unit.elements.routed, unit.frozen_routed, Kind::kExpert) - unit.saved_routed;
+  const Bytes dense = whole(unit.brought.dense, unit.frozen_dense, Kind::kDense) - unit.saved_dense;
+  const Bytes routed = whole(unit.brought.routed, unit.frozen_routed, Kind::kExpert) - unit.saved_routed;
   unit.parameters = e.acquire(gather_stream_, "parameter.unit", dense + routed, plan::Category::kCommunication);
-  const auto gather_part = [&](const ReplicaGroups& groups, Bytes size) {
-    if (size > Bytes{0})
-      e.builder.collective(gather_stream_, "parameter.unit", {CollectiveKind::kAllGather, *groups.shard, size, s.dtype, Purpose::kData});
+  const auto gather_part = [&](const ReplicaGroups& groups, Kind kind, Bytes size) {
+    if (size == Bytes{0}) return;
+    const bool whole_from_host = s.offload.shared || !groups.shard;
+    if (s.offload.parameters)
+      e.builder.copy(gather_stream_, "parameter.unit", plan::CopyKind::kHostToDevice, whole_from_host ? size : Bytes{ceil_div(size.count(), shard_size(s, kind))});
+    if (!groups.shard || (s.offload.parameters && s.offload.shared)) return;
+    const std::int64_t pieces = s.gather_by_matrix && kind == Kind::kDense ? std::max<std::int64_t>(1, unit.matrices) : 1;
+    const Bytes piece{size.count() / (pieces * shard_size(s, kind)) * shard_size(s, kind)};
+    for (std::int64_t i = 1; i < pieces; ++i, size -= piece)
+      e.builder.collective(gather_stream_, "parameter.unit", {CollectiveKind::kAllGather, *groups.shard, piece, s.dtype, Purpose::kData});
+    e.builder.collective(gather_stream_, "parameter.unit", {CollectiveKind::kAllGather, *groups.shard, size, s.dtype, Purpose::kData});
   };
-  gather_part(context_.groups.dense, dense);
-  gather_part(context_.groups.experts, routed);
+  gather_part(context_.groups.dense, Kind::kDense, dense);
+  gather_part(context_.groups.experts, Kind::kExpert, routed);
   gather.arrived = e.builder.record(gather_stream_);
 }
 

@@ -24,10 +24,12 @@ class Sharded final : public DataParallel {
   // What is gathered, used and reduced as a whole.
   struct Unit {
     Elements elements;             // sharded ones; experts without replicas are not
+    Elements brought;              // before each use: those, or all that come from the host
     Bytes frozen_dense;            // gathered with them, never reduced
     Bytes frozen_routed;
     Bytes saved_dense;             // by gathers in fp8
     Bytes saved_routed;
+    std::int64_t matrices = 0;     // dense weights
     bool keeps = false;           // gathered while any micro-batch is in flight
     std::size_t gradients_left = 0;  // blocks whose backward is still to come in this action
     std::size_t blocks = 0;

@@ -7,6 +7,7 @@
 #include "models/parallel/compiled_block.hpp"
 #include "models/parallel/data_parallel.hpp"
 #include "models/parallel/emitter.hpp"
+#include "models/parallel/offload.hpp"
 #include "models/parallel/optimizer_step.hpp"
 #include "models/parallel/pass_lane.hpp"
 #include "models/parallel/pipeline_port.hpp"
@@ -27,6 +28,7 @@ class StageWriter {
         actions_{inputs.actions},
         emitter_{"stage " + std::to_string(model_.stage) + " of " + std::to_string(model_.placement.stages)},
         port_{model_, inputs.messages, emitter_},
+        offload_{model_, strategy_, emitter_},
         data_{make_data_parallel({model_, strategy_, groups_, actions_, emitter_})} {
     for (const StageBlock& block : model_.blocks) {
       if (!compiled_.contains(block.block))
@@ -55,7 +57,7 @@ class StageWriter {
     data_->finish_gradients();
     sum_partial_gradients();
     emitter_.builder.context({Stage::kOptimizer, {}, {}});
-    update_parameters(model_, strategy_, groups_, emitter_);
+    update_parameters(model_, strategy_, groups_, emitter_, offload_);
     data_->end_step();
     return std::move(emitter_.builder).finish();
   }
@@ -140,12 +142,14 @@ class StageWriter {
         // Before what is saved, which would otherwise settle in the place that the last workspace left, and cut it up.
         *workspace = emitter_.acquire(emitter_.compute, code.workspace_label, block.block->forward_workspace,
                                       Category::kWorkspace);
-        const Bytes saved = block.group_first == i ? code.saved : Bytes{0};
-        at(saved_, i, pass) = emitter_.acquire(emitter_.compute, code.saved_label, saved, Category::kActivations);
+        const Bytes saved = saved_of(i);
+        offload_.before_forward(i, saved);
+        at(saved_, i, pass) = emitter_.acquire(emitter_.compute, code.saved_label, saved - offload_.leaves(i, saved), Category::kActivations);
       });
       lane.add_steps(context, code.forward, {}, {});
       lane.add(context, [=, this] {
         emitter_.release(emitter_.compute, *workspace);
+        offload_.after_forward();
         data_->after_forward(i);
         if (i + 1 == chunk.first + chunk.count) keep_output(pass);
       });
@@ -187,7 +191,11 @@ class StageWriter {
       const CompiledBlock& code = compiled_.at(block.block);
       const plan::Context context{Stage::kBackward, block.layer, pass.micro_batch};
       const auto workspace = std::make_shared<std::optional<plan::BufferId>>();
-      lane.add(context, [=, this] { data_->before_backward(i); });
+      lane.add(context, [=, this] {
+        data_->before_backward(i);
+        const auto next = i > chunk.first ? std::optional{i - 1} : std::nullopt;
+        offload_.before_backward(i, saved_of(i), next, next ? saved_of(*next) : Bytes{0});
+      });
       if (i == block.group_last)
         for (std::size_t j = block.group_first; j <= i; ++j) recompute(pass, j, lane);
       lane.add(context, [=, this, &code, &block] {
@@ -210,9 +218,17 @@ class StageWriter {
         }
         if (i + 1 == chunk.first + chunk.count) port_.free_received(pass);
         if (i == chunk.first) drop_output(pass);
-        if (with_weights) data_->after_backward(i);
+        if (with_weights) {
+          data_->after_backward(i);
+          offload_.after_backward(i, pass.micro_batch);
+        }
       });
     }
+  }
+
+  // Between the passes, by the first of blocks that are computed again together.
+  [[nodiscard]] Bytes saved_of(std::size_t block) const {
+    return model_.blocks[block].group_first == block ? compiled_.at(model_.blocks[block].block).saved : Bytes{0};
   }
 
   void weights(const Pass& pass, PassLane& lane) {
@@ -267,6 +283,7 @@ class StageWriter {
   const ActionList& actions_;
   Emitter emitter_;
   PipelinePort port_;
+  OffloadWriter offload_;
   std::unique_ptr<DataParallel> data_;
   std::map<const workload::Block*, CompiledBlock> compiled_;  // looked up only, never walked
   Buffers saved_;  // from a forward pass to its backward pass

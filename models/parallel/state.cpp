@@ -1,5 +1,6 @@
 #include "models/parallel/state.hpp"
 
+#include "models/parallel/offload.hpp"
 #include "models/parallel/optimizer.hpp"
 
 #include <set>
@@ -44,9 +45,12 @@ PersistentState persistent_state(const StageModel& model, const Strategy& strate
   state.updated_elements = shard;
   state.parameters =
       Bytes{(strategy.zero == 3 ? shard : model.parameters) * plan::element_bytes(strategy.dtype)};
+  if (strategy.offload.parameters) state.parameters = Bytes{0};
   state.parameters += frozen_bytes(model.frozen, strategy);
   state.gradients = Bytes{state.gradient_elements * plan::element_bytes(strategy.gradient_dtype)};
   state.optimizer = optimizer_states(model, strategy) + Bytes{shard * master};
+  if (offloads_gradients(strategy)) state.gradients = Bytes{0};
+  if (strategy.offload.states()) state.optimizer -= Bytes{shard * (offloaded_state_bytes(strategy) - (strategy.offload.master && master == 0 ? plan::element_bytes(strategy.dtype) : 0))};
   if (strategy.keeps_buckets) state.buckets = state.gradients;
   if (strategy.keeps_low_gradients) state.gradients += Bytes{state.gradient_elements * plan::element_bytes(strategy.dtype)};
   if (strategy.fused_accumulation && strategy.zero < 2)

@@ -36,6 +36,21 @@ enum class HostWaits : std::uint8_t {
   kPasses,    // also at the end of each pass (the timers of Megatron-LM up to v3.0: torch.cuda.synchronize)
 };
 
+// What lies in host memory rather than on the device (offload.hpp).
+struct Offload {
+  bool master = false;      // parameters as the optimizer keeps them
+  bool momentum = false;
+  bool variance = false;
+  bool gradients = false;
+  bool parameters = false;  // with zero 3: brought in unit by unit
+  bool residuals = false;   // the input that each layer keeps
+  bool update_on_host = false;  // the cores run the optimizer, whose gradients go there; else its states pass through the device
+  bool shared = false;      // each GPU reads whole units from its host's memory, instead of a shard that is then gathered
+
+  [[nodiscard]] bool states() const { return master || momentum || variance; }
+  [[nodiscard]] bool any() const { return states() || gradients || parameters || residuals; }
+};
+
 struct Strategy {
   // Degrees. World size = tp * cp * pp * dp. Experts are dealt out over the same workers in their own way:
   // ep groups of etp workers lie within a stage's tp * cp * dp, and what is left of them are replicas.
@@ -77,6 +92,7 @@ struct Strategy {
   bool overlap_grad_reduce = true;          // reduce gradients beside the backward pass
   bool overlap_param_gather = true;         // ZeRO-1/2: gather updated parameters beside the forward pass
   bool reshard_after_forward = true;        // ZeRO-3: free gathered parameters between the passes
+  bool gather_by_matrix = false;            // ZeRO-3: a gather for each weight matrix of a unit
   std::int32_t prefetch = 1;                // ZeRO-3: units gathered ahead of their use
   Bytes bucket = Bytes{40'000'000 * 4};     // gradients of one bucket, in the gradients' dtype
 
@@ -100,6 +116,8 @@ struct Strategy {
   bool keeps_low_gradients = false;     // of the backward pass, beside fp32 sums
   bool gradients_in_parameters = false; // in the same memory (colossalai zero/gemini, reuse_fp16_chunk)
   bool keeps_buckets = false;           // a second copy of every gradient (torch DistributedDataParallel's reducer)
+
+  Offload offload;
 
   HostWaits host_waits = HostWaits::kNever;
 
@@ -137,6 +155,11 @@ constexpr bool syncs_every(const Strategy& s) { return s.sync_every.value_or(s.z
 // Only a shard of the gradients is held all the time. (Where zero 3 sums once a step, whole ones live from a unit's first
 // backward pass to its last.)
 constexpr bool shards_gradients(const Strategy& s) { return s.zero == 3 || (s.zero == 2 && syncs_every(s)); }
+// Gradients are sent to the host as they are made: those that the device would keep only a shard of, or that nobody else has.
+constexpr bool offloads_gradients(const Strategy& s) {
+  const bool wanted = s.offload.gradients || s.offload.update_on_host;
+  return wanted && (shards_gradients(s) || s.dp * s.cp == 1);
+}
 constexpr plan::Dtype reduce_dtype(const Strategy& s) { return s.reduce_dtype.value_or(s.gradient_dtype); }
 
 // Workers that hold the same dense parameters, and those that hold the same experts.

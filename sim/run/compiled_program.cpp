@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "sim/run/host_work.hpp"
+
 namespace stepcast::run {
 namespace {
 
@@ -66,8 +68,10 @@ class Compiler {
     } else if (const auto* wait = std::get_if<Wait>(&instruction.body)) {
       add_step(stream, StepKind::kWait, index, {}, wait->event.value());
       if (stream.is_issue) begin_epoch();
+    } else if (host_work(instruction.body)) {
+      add_step(stream, StepKind::kHostWork, index, machine_.copy_launch, 0);
     } else {
-      // Alloc and Free take no device time. Copies, host work and input are not in the plans of
+      // Alloc and Free take no device time. Input, files and copies within the device are not in the plans of
       // this version; a plan that has them must not be timed as if they were free.
       SIM_CHECK(std::holds_alternative<Alloc>(instruction.body) || std::holds_alternative<Free>(instruction.body),
                 opcode_of(instruction.body));

@@ -21,7 +21,7 @@
 
 namespace stepcast::run {
 
-enum class StepKind : std::uint8_t { kKernels, kCollective, kSend, kRecv, kRecord, kWait };
+enum class StepKind : std::uint8_t { kKernels, kCollective, kSend, kRecv, kRecord, kWait, kHostWork };
 enum class KernelPart : std::uint8_t { kCompute, kOptimizer };
 
 struct CompiledStep {

@@ -11,6 +11,7 @@ namespace {
 
 // A flow's tag says what ends with it.
 constexpr std::uint64_t kMessageTag = std::uint64_t{1} << 32;
+constexpr std::uint64_t kHostWorkTag = std::uint64_t{1} << 33;
 
 constexpr std::uint64_t pair_key(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a} << 32 | b; }
 
@@ -126,6 +127,7 @@ bool Interpreter::step(std::uint32_t index) {
     case StepKind::kCollective: arrive(index, step); return false;
     case StepKind::kSend: post(index, step, true); return false;
     case StepKind::kRecv: post(index, step, false); return false;
+    case StepKind::kHostWork: engine_.at(host_bound(stream, step) + kCopyLatency, engine::Phase::kDispatch, *this, kBeginHostWork, index); return false;
   }
   ++stream.position;
   return true;
@@ -361,6 +363,16 @@ void Interpreter::follow(std::uint32_t id) {
   }
 }
 
+// ---- work with the host's memory
+
+void Interpreter::begin_host_work(std::uint32_t index) {
+  const StreamState& stream = streams_[index];
+  const RankId rank = workers_[stream.worker].rank;
+  const CompiledStep& step = stream.program->steps[stream.position];
+  const plan::Body& body = plan_.program(rank).instructions[stream.program->instructions[step.first].index].body;
+  network_.start(routes_.of_host_work(rank, *host_work(body)), flow_bytes(body), std::nullopt, kHostWorkTag | index);
+}
+
 // ---- events
 
 void Interpreter::on_event(engine::Engine&, std::uint32_t kind, std::uint64_t arg) {
@@ -369,6 +381,8 @@ void Interpreter::on_event(engine::Engine&, std::uint32_t kind, std::uint64_t ar
     begin_collective(id);
   } else if (kind == kBeginMessage) {
     begin_message(id);
+  } else if (kind == kBeginHostWork) {
+    begin_host_work(id);
   } else if (kind == kLinkChange) {
     routes_.change_links(id);
   } else if (kind == kEndChain) {
@@ -382,7 +396,9 @@ void Interpreter::on_event(engine::Engine&, std::uint32_t kind, std::uint64_t ar
 
 void Interpreter::on_flow_done(std::uint64_t tag) {
   const auto id = static_cast<std::uint32_t>(tag);
-  if ((tag & kMessageTag) != 0) {
+  if ((tag & kHostWorkTag) != 0) {
+    resume(id, engine_.now(), streams_[id].free, {.part = Part::kOffload, .moving_since = {}});
+  } else if ((tag & kMessageTag) != 0) {
     routes_.leave(connections_[id].route);
     end_message(id);
   } else {

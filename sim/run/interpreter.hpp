@@ -145,6 +145,7 @@ class Interpreter final : public engine::EventTarget, public network::FlowListen
   void begin_message(std::uint32_t connection);
   void end_message(std::uint32_t connection);
   void follow(std::uint32_t connection);
+  void begin_host_work(std::uint32_t stream);
   network::RouteId route_of_meeting(const Meeting& meeting);
   std::uint32_t connection_between(RankId from, RankId to);
 

@@ -5,6 +5,6 @@
 
 namespace stepcast::run {
 
-enum InterpreterEvent : std::uint32_t { kBeginCollective, kEndCollective, kBeginMessage, kLinkChange, kEndChain };
+enum InterpreterEvent : std::uint32_t { kBeginCollective, kEndCollective, kBeginMessage, kLinkChange, kEndChain, kBeginHostWork };
 
 }  // namespace stepcast::run

@@ -36,6 +36,7 @@ struct Machine {
   Bytes context{};                      // CUDA context and libraries' code
   // Host time to issue a collective, a send or a receive.
   Duration communication_launch;
+  Duration copy_launch{};               // host time to issue a copy between host and device
   Duration collective_wait{};           // from the last rank's arrival to the collective's own time
   Duration host_step{};                 // host time of a step before its first kernel
   Duration host_recompute{};            // of each block that is computed again, beside its kernels

@@ -27,6 +27,19 @@ network::RouteId Routes::of_collective(std::uint32_t communicator, const Way& wa
   return it->second;
 }
 
+network::RouteId Routes::of_host_work(RankId rank, HostWork work) {
+  const auto [it, is_new] = host_routes_.try_emplace({rank.value(), work});
+  if (is_new) {
+    if (folded_ != nullptr) {
+      Links links = to_links(folded_->uses.at({.kind = FlowClass::Kind::kHost, .stage = plan_.coordinates(rank)[plan::Axis::kPipeline], .work = work}));
+      it->second = network_.add_route(std::move(links.uses), std::move(links.sources));
+    } else {
+      it->second = lay({.host = std::pair{rank, work}});
+    }
+  }
+  return it->second;
+}
+
 network::RouteId Routes::of_message(RankId from, RankId to) {
   if (folded_ != nullptr) {
     Links links = to_links(folded_->uses.at({.kind = FlowClass::Kind::kMessage,
@@ -47,6 +60,7 @@ network::RouteId Routes::lay(Owner owner) {
 
 // Leaves no load on the links: an idle route has none.
 Routes::Links Routes::links_of(Owner& owner) {
+  if (owner.host) return to_links(uses_.build_host(owner.host->first.value(), owner.host->second));
   std::vector<collective::Edge> edges;
   TrafficOwner traffic;
   if (owner.message) {

@@ -1,4 +1,4 @@
-// sim/run/routes.hpp — the links that collectives and messages of a running step take: laid when they are first used, laid again where the paths'
+// sim/run/routes.hpp — the links that collectives, messages and work with the host's memory of a running step take: laid when they are first used, laid again where the paths'
 // policy looks at each transfer, at its load or at links that change.
 //
 // A folded simulation has routes of its own (FoldedLinks), which never move.
@@ -30,6 +30,8 @@ class Routes {
       : plan_{plan}, machine_{machine}, groups_{groups}, paths_{paths}, folded_{folded}, engine_{engine}, network_{network}, uses_{machine.router, paths} {}
 
   network::RouteId of_collective(std::uint32_t communicator, const Way& way);
+  // Of a worker and the memory of its host.
+  network::RouteId of_host_work(RankId rank, HostWork work);
   // A new one at each call.
   network::RouteId of_message(RankId from, RankId to);
   // Before a flow of so many bytes starts, and after it has ended.
@@ -44,6 +46,7 @@ class Routes {
     std::uint32_t communicator = 0;
     Way way;
     std::optional<std::pair<RankId, RankId>> message;   // else the communicator's
+    std::optional<std::pair<RankId, HostWork>> host;    // else that
     std::uint64_t messages = 0;                         // the transfer it was laid for; 0: many
     double largest_share = 0.0;                         // of its edges
     TimePoint idle_since;
@@ -70,6 +73,7 @@ class Routes {
   UseBuilder uses_;
   std::vector<Owner> owners_;                                              // [route]; none where folded
   std::map<std::pair<std::uint32_t, Way>, network::RouteId> collective_routes_;
+  std::map<std::pair<std::uint32_t, HostWork>, network::RouteId> host_routes_;  // [rank]
   std::unordered_map<std::uint32_t, flow::LinkIndex> thread_links_;        // [communicator]; lookup only
 };
 

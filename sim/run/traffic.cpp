@@ -65,6 +65,7 @@ class Folder {
   FoldAttempt run(bool unlike) {
     collect_collectives();
     collect_messages();
+    collect_host_work();
     sum_by_class();
     name_links();
     if (network::follows_load(paths_.rules().policy)) return {std::nullopt, "paths follow the load"};
@@ -130,6 +131,24 @@ class Folder {
         if (plan_.coordinates(rank)[plan::Axis::kPipeline] != from) continue;
         add_member({.kind = FlowClass::Kind::kMessage, .stage = from, .to_stage = to}, 0,
                    groups_.message_edges(rank, plan_.peer(rank, to)), owner_of_messages(groups_, from, to));
+      }
+    }
+  }
+
+  void collect_host_work() {
+    for (std::size_t stage = 0; stage < plan_.program_of_stage.size(); ++stage) {
+      std::set<HostWork> works;
+      for (const plan::Instruction& i : plan_.programs[plan_.program_of_stage[stage].index()].instructions)
+        if (const auto work = host_work(i.body)) works.insert(*work);
+      if (works.empty()) continue;
+      for (std::uint32_t r = 0; r < static_cast<std::uint32_t>(plan_.world_size()); ++r) {
+        if (plan_.coordinates(RankId{r})[plan::Axis::kPipeline] != static_cast<std::int32_t>(stage)) continue;
+        for (const HostWork work : works) {
+          const FlowClass flow_class{.kind = FlowClass::Kind::kHost, .stage = static_cast<std::int32_t>(stage), .work = work};
+          const auto [it, is_new] = class_index_.try_emplace(flow_class, static_cast<std::uint32_t>(classes_.size()));
+          if (is_new) classes_.push_back(flow_class);
+          members_.push_back({it->second, 0, builder_.build_host(r, work)});
+        }
       }
     }
   }
@@ -215,6 +234,7 @@ class Folder {
     if (c.kind == FlowClass::Kind::kMessage) {
       return fmt::format("messages from stage {} to stage {} take unlike paths", c.stage, c.to_stage);
     }
+    if (c.kind == FlowClass::Kind::kHost) return fmt::format("GPUs of stage {} lie differently in their hosts", c.stage);
     return fmt::format("communicators '{}' of stage {} lie differently on the fabric", plan_.groups[c.group.index()].name,
                        c.stage);
   }
@@ -317,6 +337,20 @@ std::vector<BundleUse> UseBuilder::build(std::span<const collective::Edge> edges
     load_[slot] = sources_[slot] = 0.0;
   }
   touched_.clear();
+  return uses;
+}
+
+std::vector<BundleUse> UseBuilder::build_host(std::uint32_t gpu, HostWork work) {
+  const auto memory_only = [&](std::uint32_t slot) { return work != HostWork::kCores || paths_.slots().link(slot).kind == topology::LinkKind::kMemory; };
+  std::vector<BundleUse> uses;
+  for (const topology::Router::HostWay way : {topology::Router::HostWay::kToHost, topology::Router::HostWay::kFromHost}) {
+    const bool to_host = way == topology::Router::HostWay::kToHost;
+    if (work == (to_host ? HostWork::kToDevice : HostWork::kToHost)) continue;
+    router_.host_path(gpu, way, path_);
+    for (const topology::Path::Share& share : path_.shares)
+      if (memory_only(share.bundle)) uses.push_back({share.bundle, share.share, 0.0});
+  }
+  std::sort(uses.begin(), uses.end(), [](const BundleUse& a, const BundleUse& b) { return a.bundle < b.bundle; });
   return uses;
 }
 

@@ -31,6 +31,7 @@
 #include "sim/plan/plan.hpp"
 #include "sim/run/compiled_program.hpp"
 #include "sim/run/groups.hpp"
+#include "sim/run/host_work.hpp"
 #include "sim/run/link_paths.hpp"
 #include "sim/run/machine.hpp"
 
@@ -52,6 +53,8 @@ class UseBuilder {
   // `at_once`: of its edges, how many a sender has under way (sources_at_once).
   // Paths that follow the load are left placed: LinkPaths::take_placed or forget_placed comes next.
   std::vector<BundleUse> build(std::span<const collective::Edge> edges, TrafficOwner owner, std::uint64_t messages = 0, double at_once = 1.0);
+  // What work with the memory of a GPU's host puts on the links (host_work.hpp). Sorted by slot.
+  std::vector<BundleUse> build_host(std::uint32_t gpu, HostWork work);
   // Only asks what build() would give.
   std::vector<BundleUse> ask(std::span<const collective::Edge> edges, TrafficOwner owner);
 
@@ -81,14 +84,15 @@ double rate_alone(std::span<const BundleUse> uses, const LinkPaths& paths);
 collective::IdleRate idle_rate(std::vector<collective::Edge> edges, const topology::Fabric& fabric, collective::Algorithm algorithm,
                                TrafficOwner owner, UseBuilder& uses, const LinkPaths& paths);
 
-// A flow class: communicators of one group in one stage under one algorithm, or the messages from
-// one stage to another.
+// A flow class: communicators of one group in one stage under one algorithm, the messages from
+// one stage to another, or one kind of work of a stage's workers with their hosts' memory.
 struct FlowClass {
-  enum class Kind : std::uint8_t { kCollective, kMessage } kind = Kind::kCollective;
+  enum class Kind : std::uint8_t { kCollective, kMessage, kHost } kind = Kind::kCollective;
   plan::GroupId group;
   Way way;
   std::int32_t stage = 0;       // collective: of the first member; message: of the sender
   std::int32_t to_stage = 0;    // message
+  HostWork work = HostWork::kToDevice;  // host
   friend auto operator<=>(const FlowClass&, const FlowClass&) = default;
 };
 

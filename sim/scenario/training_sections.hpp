@@ -39,6 +39,7 @@ struct Parallel {
   bool overlap_param_gather = true;
   bool zero3_reshard_after_forward = true;
   std::int64_t prefetch = 1;
+  bool gather_by_matrix = false;
   Bytes bucket = Bytes{40'000'000 * 4};   // Megatron-Core: max(40M, 1M * dp) parameters, fp32
 
   template <class V>
@@ -87,6 +88,8 @@ struct Parallel {
     v.key("zero3_reshard_after_forward", zero3_reshard_after_forward,
           "zero 3: parameters are freed after the forward pass and gathered again for the backward pass.");
     v.key("prefetch", prefetch, "zero 3: layers gathered ahead of the one that runs.", between(0, 1000));
+    v.key("gather_by_matrix", gather_by_matrix,
+          "zero 3: a gather for each weight matrix, as DeepSpeed's modules ask for them, rather than one for each layer.");
     v.key("bucket", bucket, "Gradient bytes reduced in one collective.", above(0));
   }
   friend bool operator==(const Parallel&, const Parallel&) = default;
@@ -117,6 +120,9 @@ struct MemoryPolicy {
   std::optional<Bytes> library_workspace;    // default by GPU
   std::optional<Bytes> context;              // default by GPU
   bool expandable_segments = false;
+  std::vector<OffloadedPart> offload;
+  std::optional<UpdatePlace> offload_update;  // default host, where master, momentum and variance are there
+  bool offload_shared = false;
 
   template <class V>
   void visit(V& v) {
@@ -143,6 +149,14 @@ struct MemoryPolicy {
           "for the forward pass's thread and the backward pass's.", above(0).example("64 MiB"));
     v.key("expandable_segments", expandable_segments,
           "The framework's allocator grows its segments instead of adding more (PyTorch expandable_segments): nothing is lost between blocks.");
+    v.key("offload", offload,
+          "What lies in host memory: master (the optimizer's parameters), momentum, variance, gradients, parameters (zero 3, brought in layer "
+          "by layer) and residuals (what each layer keeps of its input). Default: nothing.", example("[master, momentum, variance]"));
+    v.key("offload_update", offload_update,
+          "Where the optimizer runs on what is offloaded: host, on the cores, with gradients sent there (ZeRO-Offload), or device, through "
+          "which states pass layer by layer. Default: host, where master, momentum and variance are all offloaded.");
+    v.key("offload_shared", offload_shared,
+          "GPUs of a host read whole layers from its memory, rather than a shard each that is then gathered (threads of one process).");
     v.key("context", context,
           "Device memory of the CUDA context and the libraries' code. Default: the profile's, of libraries that load a kernel on first "
           "use (CUDA 11.7 and up); before that about 1.3 GiB.", above(0).example("1343 MiB"));

@@ -108,6 +108,19 @@ constexpr WordList<OptimizerChoice, 6> enum_words(OptimizerChoice) {
            {"muon", OptimizerChoice::kMuon}}};
 }
 
+enum class OffloadedPart : std::uint8_t { kMaster, kMomentum, kVariance, kGradients, kParameters, kResiduals };
+constexpr WordList<OffloadedPart, 6> enum_words(OffloadedPart) {
+  return {{{"master", OffloadedPart::kMaster},
+           {"momentum", OffloadedPart::kMomentum},
+           {"variance", OffloadedPart::kVariance},
+           {"gradients", OffloadedPart::kGradients},
+           {"parameters", OffloadedPart::kParameters},
+           {"residuals", OffloadedPart::kResiduals}}};
+}
+
+enum class UpdatePlace : std::uint8_t { kHost, kDevice };
+constexpr WordList<UpdatePlace, 2> enum_words(UpdatePlace) { return {{{"host", UpdatePlace::kHost}, {"device", UpdatePlace::kDevice}}}; }
+
 enum class AdapterTarget : std::uint8_t { kQkv, kOut, kUp, kDown };
 constexpr WordList<AdapterTarget, 4> enum_words(AdapterTarget) {
   return {{{"qkv", AdapterTarget::kQkv},

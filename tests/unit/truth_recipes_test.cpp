@@ -32,4 +32,17 @@ TEST_CASE("truth rows: recomputation, experts, vocabularies and machines of reci
   CHECK(recipe_of({.framework = "Megatron-Bridge 26.04", .gpu = "B200", .source = "NVIDIA-NeMo/Megatron-Bridge"}).machine.empty());
 }
 
+TEST_CASE("truth rows: how recipes dispatch tokens to experts on several hosts") {
+  CHECK(recipe_of({.framework = "Megatron-Bridge 26.04.01", .model = "DeepSeek-V3", .gpu = "B200"}).dispatches_by_host);
+  CHECK(recipe_of({.framework = "Megatron-Bridge 26.06", .model = "Qwen3-30B-A3B", .gpu = "H100-SXM"}).dispatches_by_host);
+  CHECK_FALSE(recipe_of({.framework = "Megatron-Bridge 26.02.01", .model = "Qwen3-235B-A22B", .gpu = "H100-SXM"}).dispatches_by_host);
+  CHECK_FALSE(recipe_of({.framework = "torchtitan", .model = "DeepSeek-V3"}).dispatches_by_host);
+}
+
+TEST_CASE("truth rows: DeepSpeed gathers a matrix when its module runs") {
+  for (const char* framework : {"DeepSpeed ZeRO-3 + Megatron", "HF + Deepspeed Zero 3 + Full Offload", "LLaMA-Factory + DeepSpeed, liger kernel, flash-attn 2"})
+    CHECK(recipe_of({.framework = framework}).gathers_on_use);
+  CHECK_FALSE(recipe_of({.framework = "torchtitan FSDP2"}).gathers_on_use);
+}
+
 TEST_SUITE_END();

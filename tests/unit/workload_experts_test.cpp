@@ -288,4 +288,25 @@ TEST_CASE("workload: a further token's prediction is a layer, a projection and t
   CHECK(find_step(block.forward, "experts.up") < find_step(block.forward, "head.logits"));
 }
 
+// 8 ranks on 4 hosts of 2, 256 rows of 2 x 64 bytes: a token's two experts lie on 4 (1 - (3/4)^2) = 1.75 hosts in the mean, so that 1.75 / 2 of
+// the rows cross, and all go on inside. Both ways, and twice, forward and backward.
+TEST_CASE("workload: in two levels a token crosses to each host once") {
+  BlockOptions options = tokens(128);
+  options.expert_parallel = 8;
+  const auto bytes = [&](const char* name) { return collective(make_layer(mixture(), 1, options).forward, name).bytes.count(); };
+  CHECK(bytes("dispatch.all_to_all") == 256 * 128);
+  options.experts_within = 2;
+  for (const char* way : {"dispatch", "combine"}) {
+    CHECK(bytes((std::string{way} + ".across").c_str()) == 256 * 128 * 7 / 8);
+    CHECK(bytes((std::string{way} + ".within").c_str()) == 256 * 128);
+  }
+  options.experts_within = 8;  // one host: nothing crosses
+  const Block one = make_layer(mixture(), 1, options);
+  CHECK(find_step(one.forward, "dispatch.across") == one.forward.size());
+  CHECK(collective(one.forward, "dispatch.within").bytes.count() == 256 * 128);
+  options.experts_within = 1;  // one GPU a host: nothing goes on
+  const Block apart = make_layer(mixture(), 1, options);
+  CHECK(find_step(apart.forward, "dispatch.within") == apart.forward.size());
+}
+
 TEST_SUITE_END();
