@@ -50,7 +50,7 @@ CollectiveFit fit_collectives(std::span<const CasePoints> cases, const calibrati
   fit.prior = calibration::prior_for_fit(base.parameters, points.front().layout.nvlink);
   if (!fit.local) fit.prior.parameters.local = base.parameters.local;
   fit.fitted = fit.local ? calibration::fit_local(points, fit.prior) : calibration::fit_network(points, fit.prior);
-  fit.source = fmt::format("stepcast calibrate, {}: {} points of {} logs", what, points.size(), logs.size());
+  fit.source = fmt::format("stepcast calibrate, {}: {} points of {} log{}", what, points.size(), logs.size(), logs.size() == 1 ? "" : "s");
   fit.error = fmt::format("median |error| at 1 MiB and up: fitted {}, held out {}", medians_text(cases, fit.fitted, Take::kFitted),
                           medians_text(cases, fit.fitted, Take::kHeld));
   fit.ranges = ranges_of(points, !fit.local);

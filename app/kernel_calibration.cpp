@@ -8,6 +8,7 @@
 
 #include "app/forecast_json.hpp"
 #include "calibration/kernel_tables.hpp"
+#include "calibration/profile_parameters.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
 
@@ -77,16 +78,29 @@ KernelCalibration calibrate_kernels(const HardwareShelf& shelf, const KernelRequ
   }
   KernelCalibration result;
   result.gpu = gpu->name;
-  result.prior = chosen.profile.name + (chosen.own ? "" : " (assumed)");
+  result.prior = request.start.empty() ? chosen.profile.name + (chosen.own ? "" : " (assumed)") : request.start;
   std::vector<std::string> files;
   for (const std::string& path : request.tables) files.push_back(std::filesystem::path{path}.filename().string());
   const std::string what = request.source.empty() ? join(files, ", ") : request.source;
-  const calibration::FitNotes notes{.source = fmt::format("stepcast calibrate, {}{}", what, request.half ? fmt::format(", half {} of the shapes", *request.half) : ""), .date = request.date};
+  const calibration::FitNotes notes{.source = fmt::format("stepcast calibrate, {}{}", what, request.half ? fmt::format(", half {} of the shapes", *request.half) : ""), .date = request.date, .kept = {}};
+  for (const std::string& key : request.kept) {
+    if (!calibration::parameter_value(chosen.profile, key)) throw UserError(Diagnostic{.path = "--keep", .problem = "no such figure", .expected = "a key that `stepcast profile show " + chosen.profile.name + "` lists", .got = key});
+  }
+  const calibration::Profile own = chosen.profile;
+  if (!request.start.empty()) {
+    const auto start = std::find_if(shelf.profiles.begin(), shelf.profiles.end(), [&](const calibration::Profile& p) { return p.name == request.start; });
+    if (start == shelf.profiles.end()) throw UserError(Diagnostic{.path = "--start", .problem = "unknown profile", .expected = "the name of a GPU's profile, such as generic", .got = request.start});
+    chosen.profile = calibration::beginning_at(std::move(chosen.profile), *start, split.fitted, notes);
+  }
   result.points = split.fitted.size();
   result.fit = calibration::fit_kernels(split.fitted, *gpu, chosen.profile, notes);
   result.outliers = static_cast<std::size_t>(std::count(result.fit.weights.begin(), result.fit.weights.end(), 0.0));
-  if (request.folds > 1) result.held = calibration::hold_out(split.fitted, *gpu, chosen.profile, request.folds, result.fit);
+  if (request.folds > 1) result.held = calibration::hold_out(split.fitted, *gpu, chosen.profile, request.folds, notes, result.fit);
   if (request.half) result.other_half = calibration::errors_of(split.other, *gpu, result.fit.profile);
+  for (const calibration::ProfileParameter& p : calibration::parameters_of(own)) {
+    if (std::find(request.kept.begin(), request.kept.end(), p.key) == request.kept.end()) continue;
+    calibration::replace_figure(result.fit.profile, p.key, {.value = p.value, .basis = p.basis, .source = p.source, .plus_minus = p.stated ? std::optional{p.plus_minus} : std::nullopt, .date = p.date});
+  }
   return result;
 }
 

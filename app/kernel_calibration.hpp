@@ -31,6 +31,8 @@ struct KernelRequest {
   std::optional<int> half;          // fit shapes that hash to it alone
   std::optional<std::string> date;  // of the fitted figures
   std::string source;               // of the fitted figures; empty: the tables' names
+  std::string start;                // the profile whose figures the search begins from; empty: the GPU's own
+  std::vector<std::string> kept;    // keys of figures that are fitted with the others, and stay in the profile as they are
 };
 
 // Throws UserError: unknown GPU, no row of it.

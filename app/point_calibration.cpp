@@ -168,10 +168,11 @@ PointCalibration calibrate_points(const HardwareShelf& shelf, std::vector<Stored
   }
   c.kernels = kernels.size();
   c.before = calibration::errors_of(kernels, *gpu, chosen.profile);
-  c.fit = calibration::fit_kernels(kernels, *gpu, chosen.profile, {.source = source, .date = date});
+  const calibration::FitNotes notes{.source = source, .date = date, .kept = {"clock.attention_fraction"}};  // runs at one clock do not tell it
+  c.fit = calibration::fit_kernels(kernels, *gpu, chosen.profile, notes);
   for (std::size_t i = 0; i < kernels.size(); ++i)
     if (c.fit.weights[i] == 0.0) c.outliers.push_back(kernels[i].name);
-  if (request.folds > 1) c.held = calibration::hold_out(kernels, *gpu, chosen.profile, request.folds, c.fit);
+  if (request.folds > 1) c.held = calibration::hold_out(kernels, *gpu, chosen.profile, request.folds, notes, c.fit);
   for (const auto& [what, list] : costs) c.costs.push_back(fit_cost(what, list, source, date));
   c.fit.profile.costs.clear();
   for (const CostFit& cost : c.costs) c.fit.profile.costs.push_back(cost.cost);

@@ -44,8 +44,7 @@ gpu::HardwareParameters hardware(const topology::Gpu& gpu) {
 }
 
 // At the limit P ~ V^2 f, and V rises with f: f ~ P^(1/3), never beyond the boost clock.
-double sustained_fraction(const topology::Gpu& gpu, const ClockProfile& clock) {
-  const double measured = clock.sustained_fraction.value;
+double sustained_fraction(const topology::Gpu& gpu, const ClockProfile& clock, double measured) {
   if (!clock.power_per_sm) return measured;
   const double own = gpu.power_limit.value.si() / static_cast<double>(gpu.sm_count.value);
   return std::min(1.0, measured * std::cbrt(own / clock.power_per_sm->value.si()));
@@ -105,7 +104,16 @@ gpu::GpuParameters make_parameters(const topology::Gpu& gpu, const Profile& prof
   if (profile.overhead.host_step) p.host_step = profile.overhead.host_step->value;
   p.context = profile.overhead.context.value;
   p.gemm_workspace = profile.overhead.gemm_workspace.value;
-  return regime == ClockRegime::kSustained ? gpu::at_clock(p, sustained_fraction(gpu, profile.clock)) : p;
+  if (regime == ClockRegime::kShortRun) return p;
+  const ClockProfile& clock = profile.clock;
+  const double sustained = sustained_fraction(gpu, clock, clock.sustained_fraction.value);
+  p = gpu::at_clock(p, sustained);
+  if (clock.attention_fraction) {
+    const double beyond = sustained_fraction(gpu, clock, clock.attention_fraction->value) / sustained;
+    p.attention.mma_efficiency *= beyond;
+    p.attention.scores_per_clock *= beyond;
+  }
+  return p;
 }
 
 }  // namespace stepcast::calibration

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -19,6 +21,7 @@ struct Candidate {
   KernelPart part;
   double prior_deviation;  // of its logarithm, or of its share where the scale is linear
   FitScale scale = FitScale::kLogarithm;
+  bool vllm = false;  // told by its kernels alone
 };
 
 // Deviations of priors: efficiencies differ by a third between generations, overheads and rates inside the chip by factors.
@@ -43,7 +46,12 @@ const std::vector<std::vector<Candidate>>& stages() {
        {"attention.softmax_overlap", kAttention, 0.5, FitScale::kLinear},
        {"attention.block_overhead", kAttention, 1.0},
        {"attention.tail_share", kAttention, 0.5, FitScale::kLinear},
-       {"attention.engine_overhead", kAttention, 1.0}},
+       {"attention.engine_overhead", kAttention, 1.0},
+       {"attention.cache_efficiency", kAttention, 0.5},
+       {"attention.vllm_rate", kAttention, 0.3, FitScale::kLogarithm, true},
+       {"attention.vllm_overhead", kAttention, 1.0, FitScale::kLogarithm, true},
+       {"attention.vllm_cache_efficiency", kAttention, 0.5, FitScale::kLogarithm, true},
+       {"clock.attention_fraction", kAttention, 0.15}},
       {{"attention.backward_mma_efficiency", kAttentionBackward, 0.3}}};
   return kStages;
 }
@@ -52,16 +60,20 @@ const std::vector<std::vector<Candidate>>& stages() {
 // what it did not know is part of the later figures' deviations; what they would make of them is not kept.
 constexpr std::array kShared{"overhead.kernel_latency", "clock.sustained_fraction"};
 
+bool tells(const KernelPoint& point, const Candidate& candidate) { return point.part == candidate.part && (!candidate.vllm || point.vllm); }
+
+bool kept(const FitNotes& notes, const Candidate& candidate) { return std::find(notes.kept.begin(), notes.kept.end(), candidate.key) != notes.kept.end(); }
+
 bool in_stage(const std::vector<Candidate>& stage, KernelPart part) {
   return std::any_of(stage.begin(), stage.end(), [&](const Candidate& c) { return c.part == part; });
 }
 
 // The stage's figures that these points may tell of and that the prior has.
-std::vector<FreeFigure> free_figures(const std::vector<Candidate>& stage, std::span<const KernelPoint* const> points, const Profile& prior) {
+std::vector<FreeFigure> free_figures(const std::vector<Candidate>& stage, std::span<const KernelPoint* const> points, const Profile& prior, const FitNotes& notes) {
   std::vector<FreeFigure> free;
   const std::vector<ProfileParameter> known = parameters_of(prior);
   for (const Candidate& c : stage) {
-    const bool told = std::any_of(points.begin(), points.end(), [&](const KernelPoint* p) { return p->part == c.part; });
+    const bool told = std::any_of(points.begin(), points.end(), [&](const KernelPoint* p) { return tells(*p, c); }) && !kept(notes, c);
     const bool twice = std::any_of(free.begin(), free.end(), [&](const FreeFigure& f) { return f.key == c.key; });
     const auto parameter = std::find_if(known.begin(), known.end(), [&](const ProfileParameter& p) { return p.key == c.key; });
     if (!told || twice || parameter == known.end()) continue;
@@ -72,10 +84,11 @@ std::vector<FreeFigure> free_figures(const std::vector<Candidate>& stage, std::s
 }
 
 // The shared figures beside a later stage's own.
-std::vector<FreeFigure> shared_figures(const KernelFit& so_far) {
+std::vector<FreeFigure> shared_figures(const KernelFit& so_far, const FitNotes& notes) {
   std::vector<FreeFigure> shared;
   for (const ProfileParameter& p : parameters_of(so_far.profile)) {
     if (std::find(kShared.begin(), kShared.end(), p.key) == kShared.end() || p.value <= 0.0) continue;
+    if (std::find(notes.kept.begin(), notes.kept.end(), p.key) != notes.kept.end()) continue;
     const auto fitted = std::find_if(so_far.figures.begin(), so_far.figures.end(), [&](const FittedFigure& f) { return f.key == p.key; });
     const auto candidate = std::find_if(stages().front().begin(), stages().front().end(), [&](const Candidate& c) { return c.key == p.key; });
     double deviation = candidate->prior_deviation;
@@ -86,6 +99,7 @@ std::vector<FreeFigure> shared_figures(const KernelFit& so_far) {
 }
 
 constexpr double kInformed = 0.5;
+constexpr int kStarts = 8;
 
 double rounded(double value) {
   if (value == 0.0) return 0.0;
@@ -94,11 +108,46 @@ double rounded(double value) {
 }
 
 // Figures that a profile may lack and that attention tells.
-Profile with_attention_priors(Profile profile) {
-  const auto assumed = [](auto value) { return Figure<decltype(value)>{value, topology::Basis::kAssumed, "where a fit begins: longest items first, two kernels beside attention"}; };
-  if (!profile.attention.tail_share) profile.attention.tail_share = assumed(0.1);
-  if (!profile.attention.engine_overhead) profile.attention.engine_overhead = assumed(Duration::microseconds(6));
+template <class Use>
+void attention_options(Profile& profile, Use use) {
+  AttentionProfile& a = profile.attention;
+  use("attention.tail_share", a.tail_share);
+  use("attention.engine_overhead", a.engine_overhead);
+  use("attention.cache_efficiency", a.cache_efficiency);
+  use("attention.vllm_rate", a.vllm_rate);
+  use("attention.vllm_overhead", a.vllm_overhead);
+  use("attention.vllm_cache_efficiency", a.vllm_cache_efficiency);
+  use("clock.attention_fraction", profile.clock.attention_fraction);
+}
+
+Profile with_attention_priors(Profile profile, bool vllm) {
+  const auto assume = [](auto& figure, auto value) {
+    if (!figure) figure = Figure<decltype(value)>{value, topology::Basis::kAssumed, "where a fit begins"};
+  };
+  constexpr double kOrderly = 0.1;    // longest items go first
+  constexpr double kNearStreams = 0.9;
+  const Duration two_kernels = Duration::microseconds(6);
+  AttentionProfile& a = profile.attention;
+  assume(a.tail_share, kOrderly);
+  assume(a.engine_overhead, two_kernels);
+  assume(a.cache_efficiency, kNearStreams);
+  assume(profile.clock.attention_fraction, profile.clock.sustained_fraction.value);
+  if (!vllm) return profile;
+  assume(a.vllm_rate, 1.0);
+  assume(a.vllm_overhead, two_kernels);
+  assume(a.vllm_cache_efficiency, kNearStreams);
   return profile;
+}
+
+// Those of them that nothing told are not the profile's.
+void drop_untold_priors(Profile& profile, Profile prior) {
+  std::set<std::string> had;
+  attention_options(prior, [&](const char* key, const auto& figure) {
+    if (figure) had.insert(key);
+  });
+  attention_options(profile, [&](const char* key, auto& figure) {
+    if (!had.contains(key) && figure && figure->basis == topology::Basis::kAssumed) figure.reset();
+  });
 }
 
 void fit_stage(const std::vector<Candidate>& stage, std::span<const KernelPoint> points, const topology::Gpu& gpu, const FitNotes& notes, KernelFit& into) {
@@ -113,9 +162,9 @@ void fit_stage(const std::vector<Candidate>& stage, std::span<const KernelPoint>
     measured.push_back(points[i].measured_s);
     spread.push_back(points[i].spread);
   }
-  const std::vector<FreeFigure> own = free_figures(stage, mine, into.profile);
+  const std::vector<FreeFigure> own = free_figures(stage, mine, into.profile, notes);
   if (mine.empty() || own.empty()) return;
-  const std::vector<FreeFigure> shared = &stage == &stages().front() ? std::vector<FreeFigure>{} : shared_figures(into);
+  const std::vector<FreeFigure> shared = &stage == &stages().front() ? std::vector<FreeFigure>{} : shared_figures(into, notes);
   const auto fit_of = [&](const std::vector<FreeFigure>& figures) {
     std::vector<FreeFigure> free = figures;
     free.insert(free.end(), shared.begin(), shared.end());
@@ -125,7 +174,7 @@ void fit_stage(const std::vector<Candidate>& stage, std::span<const KernelPoint>
       const KernelForecast model{gpu, trial};
       for (std::size_t i = 0; i < mine.size(); ++i) seconds[i] = mine[i]->forecast_s(model);
     };
-    return fit_robustly(measured, spread, free, forecasts);
+    return fit_robustly(measured, spread, free, forecasts, {.starts = kStarts});
   };
   RobustFit fit = fit_of(own);
   // What the points do not tell stays at its prior, and the others are fitted beside it.
@@ -205,7 +254,8 @@ std::vector<KernelPoint> points_of(const KernelRows& table, const KernelForecast
       p.forecast_s = [s = row.shape, d = *dtype](const KernelForecast& model) { return model.gemm_seconds(s[0], s[1], s[2], d); };
     } else {
       p.part = KernelPart::kAttention;
-      p.forecast_s = [s = row.shape, d = *dtype](const KernelForecast& model) { return model.attention_seconds({s[0], s[1], s[2], s[3], s[4]}, d); };
+      p.vllm = row.vllm;
+      p.forecast_s = [s = row.shape, d = *dtype, vllm = row.vllm](const KernelForecast& model) { return model.attention_seconds({s[0], s[1], s[2], s[3], s[4], vllm}, d); };
     }
     points.push_back(std::move(p));
   }
@@ -215,12 +265,13 @@ std::vector<KernelPoint> points_of(const KernelRows& table, const KernelForecast
 KernelFit fit_kernels(std::span<const KernelPoint> points, const topology::Gpu& gpu, const Profile& prior, const FitNotes& notes) {
   SIM_CHECK(!points.empty());
   const bool attends = std::any_of(points.begin(), points.end(), [](const KernelPoint& p) { return p.part == KernelPart::kAttention; });
-  KernelFit fit{.profile = attends ? with_attention_priors(prior) : prior, .figures = {}, .weights = std::vector<double>(points.size(), 1.0), .fitted = {}};
-  for (const std::vector<Candidate>& stage : stages()) fit_stage(stage, points, gpu, notes, fit);
-  // What only the fit assumed and no point told is not the profile's.
-  AttentionProfile& a = fit.profile.attention;
-  if (!prior.attention.tail_share && a.tail_share && a.tail_share->basis == topology::Basis::kAssumed) a.tail_share.reset();
-  if (!prior.attention.engine_overhead && a.engine_overhead && a.engine_overhead->basis == topology::Basis::kAssumed) a.engine_overhead.reset();
+  const bool vllm = std::any_of(points.begin(), points.end(), [](const KernelPoint& p) { return p.vllm; });
+  KernelFit fit{.profile = prior, .figures = {}, .weights = std::vector<double>(points.size(), 1.0), .fitted = {}};
+  for (const std::vector<Candidate>& stage : stages()) {
+    if (attends && in_stage(stage, KernelPart::kAttention)) fit.profile = with_attention_priors(std::move(fit.profile), vllm);
+    fit_stage(stage, points, gpu, notes, fit);
+  }
+  drop_untold_priors(fit.profile, prior);
   fit.fitted = errors_of(points, gpu, fit.profile);
   fit.profile.fitted_on = ranges_of(points);
   return fit;
@@ -235,6 +286,25 @@ KernelPart part_of(const plan::Kernel& k) {
 double work_of(const plan::Kernel& k) {
   const bool computes = k.op == plan::OpClass::kGemm || k.op == plan::OpClass::kAttention;
   return computes ? k.flops.si() : k.read.si() + k.written.si();
+}
+
+Profile beginning_at(Profile profile, const Profile& start, std::span<const KernelPoint> points, const FitNotes& notes) {
+  const std::vector<ProfileParameter> known = parameters_of(start);
+  for (const std::vector<Candidate>& stage : stages()) {
+    for (const Candidate& c : stage) {
+      const bool told = std::any_of(points.begin(), points.end(), [&](const KernelPoint& p) { return tells(p, c); });
+      const auto from = std::find_if(known.begin(), known.end(), [&](const ProfileParameter& p) { return p.key == c.key; });
+      if (!told || kept(notes, c)) continue;
+      if (from != known.end()) {
+        replace_figure(profile, c.key, {.value = from->value, .basis = topology::Basis::kAssumed, .source = "as profile " + start.name + ", where the search of every GPU begins"});
+        continue;
+      }
+      attention_options(profile, [&](const std::string& key, auto& figure) {
+        if (key == c.key) figure.reset();
+      });
+    }
+  }
+  return profile;
 }
 
 std::vector<FittedRange> ranges_of(std::span<const KernelPoint> points) {
@@ -262,9 +332,9 @@ ErrorsByPart errors_of(std::span<const KernelPoint> points, const topology::Gpu&
   return summary(errors);
 }
 
-HeldOut hold_out(std::span<const KernelPoint> points, const topology::Gpu& gpu, const Profile& prior, int folds, KernelFit& widened) {
+HeldOut hold_out(std::span<const KernelPoint> points, const topology::Gpu& gpu, const Profile& prior, int folds, const FitNotes& notes, KernelFit& widened) {
   HeldOut held;
-  const FitNotes none{};
+  const FitNotes none{.source = {}, .date = {}, .kept = notes.kept};
   std::map<KernelPart, std::vector<double>> errors;
   std::map<std::string, std::vector<double>> moved;
   for (int fold = 0; fold < folds; ++fold) {

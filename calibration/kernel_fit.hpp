@@ -37,6 +37,7 @@ struct KernelPoint {
   double work = 0;                   // FLOP of products and attention, bytes of the others
   double measured_s = 0;
   double spread = 1;                 // v of robust_fit.hpp
+  bool vllm = false;                 // attention: of vLLM's kernels and cache
   std::function<double(const KernelForecast&)> forecast_s;
 };
 
@@ -54,7 +55,12 @@ using ErrorsByPart = std::map<KernelPart, PartErrors>;
 struct FitNotes {
   std::string source;                // of a fitted figure, before the number of points
   std::optional<std::string> date;
+  std::vector<std::string> kept;     // keys of figures that are not fitted
 };
+
+// The profile with the figures that these points tell of as `start` has them: where a fit begins that is to give the same whatever
+// the profile held before.
+Profile beginning_at(Profile profile, const Profile& start, std::span<const KernelPoint> points, const FitNotes& notes);
 
 struct KernelFit {
   Profile profile;                   // the prior with the fitted figures
@@ -76,6 +82,6 @@ struct HeldOut {
   ErrorsByPart folds;
   ErrorsByPart larger_half;
 };
-HeldOut hold_out(std::span<const KernelPoint> points, const topology::Gpu& gpu, const Profile& prior, int folds, KernelFit& widened);
+HeldOut hold_out(std::span<const KernelPoint> points, const topology::Gpu& gpu, const Profile& prior, int folds, const FitNotes& notes, KernelFit& widened);
 
 }  // namespace stepcast::calibration

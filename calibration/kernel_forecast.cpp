@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "calibration/gpu_parameters.hpp"
 #include "models/gpu/gemm.hpp"
@@ -12,6 +13,7 @@ namespace stepcast::calibration {
 namespace {
 
 constexpr double kCallsInARow = 12;
+constexpr double kWeightCopies = 6;
 
 double fixed_seconds(const gpu::GpuModel& model) {
   return model.parameters().kernel_latency.seconds() + model.kernel_gap().seconds();
@@ -23,20 +25,48 @@ double time_of(const gpu::GpuModel& model, const plan::Kernel& kernel) {
 
 Bytes bytes(std::int64_t elements, std::int64_t element) { return Bytes{elements} * element; }
 
+// (2): a memory whose share is as fast as L2.
+gpu::GpuModel with_hot_operands(const gpu::GpuModel& model, double footprint) {
+  gpu::GpuParameters p = model.parameters();
+  const double hot = std::clamp(4.0 * (1.0 - footprint / p.hardware.l2.si()), 0.0, 1.0);
+  const double memory = p.hardware.memory_bandwidth.si();
+  const double cache = std::max(memory, p.memory.l2_bandwidth.si() / p.gemm.memory_efficiency);
+  p.hardware.memory_bandwidth = Bandwidth::from_si(1.0 / (hot / cache + (1.0 - hot) / memory));
+  return gpu::GpuModel{std::move(p)};
+}
+
+bool any_hot(const gpu::GpuModel& model, double footprint) { return footprint < model.parameters().hardware.l2.si(); }
+
+// The GPU with other attention kernels: all of a kernel's work at another rate.
+gpu::GpuParameters with_attention_rate(gpu::GpuParameters p, double rate) {
+  p.attention.mma_efficiency *= rate;
+  p.attention.scores_per_clock *= rate;
+  return p;
+}
+
 }  // namespace
 
 KernelForecast::KernelForecast(const topology::Gpu& gpu, const Profile& profile)
-    : short_run_{make_parameters(gpu, profile, ClockRegime::kShortRun, Fp8Kernels::kServing)},
-      sustained_{make_parameters(gpu, profile, ClockRegime::kSustained, Fp8Kernels::kServing)},
+    : gpu_{gpu::GpuModel{make_parameters(gpu, profile, ClockRegime::kShortRun, Fp8Kernels::kServing)},
+           gpu::GpuModel{make_parameters(gpu, profile, ClockRegime::kSustained, Fp8Kernels::kServing)}},
       power_response_s_{profile.clock.power_response.value.seconds()} {
-  if (profile.attention.engine_overhead) engine_overhead_s_ = profile.attention.engine_overhead->value.seconds();
+  const AttentionProfile& a = profile.attention;
+  if (a.engine_overhead) engine_.overhead_s = a.engine_overhead->value.seconds();
+  if (a.cache_efficiency) engine_.cache_efficiency = a.cache_efficiency->value;
+  vllm_ = engine_;
+  if (a.vllm_overhead) vllm_.overhead_s = a.vllm_overhead->value.seconds();
+  if (a.vllm_cache_efficiency) vllm_.cache_efficiency = a.vllm_cache_efficiency->value;
+  if (a.vllm_rate) {
+    vllm_gpu_ = Clocks{gpu::GpuModel{with_attention_rate(gpu_.short_run.parameters(), a.vllm_rate->value)},
+                       gpu::GpuModel{with_attention_rate(gpu_.sustained.parameters(), a.vllm_rate->value)}};
+  }
 }
 
 template <class Seconds>
-double KernelForecast::measured(Seconds seconds) const {
-  const double boost = seconds(short_run_);
+double KernelForecast::measured(const Clocks& gpu, Seconds seconds) const {
+  const double boost = seconds(gpu.short_run);
   const double run = kCallsInARow * boost;
-  return boost + (seconds(sustained_) - boost) * run / (run + power_response_s_);
+  return boost + (seconds(gpu.sustained) - boost) * run / (run + power_response_s_);
 }
 
 double KernelForecast::gemm_seconds(std::int64_t m, std::int64_t n, std::int64_t k, plan::Dtype dtype) const {
@@ -46,9 +76,10 @@ double KernelForecast::gemm_seconds(std::int64_t m, std::int64_t n, std::int64_t
   kernel.written = bytes(m * n, std::max<std::int64_t>(2, plan::element_bytes(dtype)));
   // Activations come in 16 bit and are quantised in front, each row with its scale.
   const double quantised = dtype == plan::Dtype::kFp8 ? static_cast<double>(m * k) : 0.0;
-  return measured([&](const gpu::GpuModel& model) {
+  const double footprint = kWeightCopies * bytes(n * k, plan::element_bytes(dtype)).si() + bytes(m * k, plan::element_bytes(dtype)).si() + kernel.written.si();
+  return measured(gpu_, [&](const gpu::GpuModel& model) {
     const double cast = quantised > 0 ? fixed_seconds(model) + gpu::quantize_seconds(model.parameters(), quantised) : 0.0;
-    return time_of(model, kernel) + cast;
+    return cast + (any_hot(model, footprint) ? time_of(with_hot_operands(model, footprint), kernel) : time_of(model, kernel));
   });
 }
 
@@ -65,8 +96,10 @@ double KernelForecast::attention_seconds(const AttentionCase& c, plan::Dtype dty
   plan::Kernel cache{.op = plan::OpClass::kElementwise, .dtype = dtype};
   cache.read = bytes(keys, 2);
   cache.written = bytes(keys, element);
-  return measured([&](const gpu::GpuModel& model) {
-    const double around = engine_overhead_s_ ? 2 * gpu::memory_bound_seconds(model.parameters(), cache) + *engine_overhead_s_ : 2 * time_of(model, cache);
+  const Engine& engine = c.vllm ? vllm_ : engine_;
+  return measured(c.vllm && vllm_gpu_ ? *vllm_gpu_ : gpu_, [&](const gpu::GpuModel& model) {
+    const double fixed = engine.overhead_s ? *engine.overhead_s : 2 * fixed_seconds(model);
+    const double around = 2 * gpu::memory_bound_seconds(model.parameters(), cache) / engine.cache_efficiency + fixed;
     return time_of(model, attend) + around;
   });
 }
@@ -114,7 +147,7 @@ double KernelForecast::moe_seconds(const MoeCase& c, plan::Dtype dtype) const {
   const std::int64_t up = (c.gated ? 2 : 1) * inter;
   const auto r = static_cast<double>(rows);
   const auto choices = static_cast<double>(c.tokens * c.top_k);  // rows of the buffers: other ranks' stay empty
-  return measured([&](const gpu::GpuModel& model) {
+  return measured(gpu_, [&](const gpu::GpuModel& model) {
     const gpu::GpuParameters& p = model.parameters();
     const auto grouped = [&](std::int64_t n, std::int64_t k) {
       return gpu::plan_grouped_gemm(p, groups, n, k, dtype, 2.0 * r * static_cast<double>(n)).seconds;

@@ -102,7 +102,10 @@ std::optional<KernelRow> read_row(const CsvTable& table, const CsvTable::Row& fr
   row.dtype = fields.name("dtype");
   for (const char* column : form.shape) row.shape.push_back(fields.count(column));
   row.seconds = fields.above_zero("latency_us") * 1e-6;
-  row.triton = form.kind == KernelKind::kAttention && table.column("kernel") && fields.text("kernel").starts_with("triton");
+  if (form.kind == KernelKind::kAttention && table.column("kernel")) {
+    row.triton = fields.text("kernel").starts_with("triton");
+    row.vllm = fields.text("kernel").starts_with("vllm");
+  }
   if (form.kind == KernelKind::kMoe) {
     const auto power_law = power_law_of(fields.text("distribution"));
     if (!power_law) fields.refuse("distribution", "unknown", "balanced, or power_law_ and an exponent above 1");

@@ -24,6 +24,7 @@ struct KernelRow {
   bool gated = true;     // moe: three matrices
   double seconds = 0;    // measured
   bool triton = false;   // attention: a compiled stand-in where the vendor's kernels lack a head dimension
+  bool vllm = false;     // attention: vLLM's call, its own kernels and cache
 };
 
 struct KernelRows {

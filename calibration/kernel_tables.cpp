@@ -21,7 +21,7 @@ double forecast(const KernelForecast& model, KernelKind kind, const KernelRow& r
   const auto& s = row.shape;
   switch (kind) {
     case KernelKind::kGemm: return model.gemm_seconds(s[0], s[1], s[2], dtype);
-    case KernelKind::kAttention: return model.attention_seconds({s[0], s[1], s[2], s[3], s[4]}, dtype);
+    case KernelKind::kAttention: return model.attention_seconds({s[0], s[1], s[2], s[3], s[4], row.vllm}, dtype);
     case KernelKind::kMoe:
       return model.moe_seconds({s[0], s[1], s[2], s[3], s[4], s[5], s[6], row.power_law, row.gated}, dtype);
   }

@@ -89,6 +89,10 @@ struct AttentionProfile {
   Figure<Duration> block_overhead;
   std::optional<Figure<double>> tail_share;
   std::optional<Figure<Duration>> engine_overhead;
+  std::optional<Figure<double>> cache_efficiency;
+  std::optional<Figure<double>> vllm_rate;
+  std::optional<Figure<Duration>> vllm_overhead;
+  std::optional<Figure<double>> vllm_cache_efficiency;
   template <class V>
   void visit(V& v) {
     v.key("query_block", query_block, "Queries of one work item.", scenario::required().at_least(1));
@@ -100,6 +104,10 @@ struct AttentionProfile {
     v.key("block_overhead", block_overhead, "Start and end of one work item.", scenario::required());
     v.key("tail_share", tail_share, "Share of the longest work item for which SMs idle at the end: 0 where longest items go first, 1 where items go in the grid's order. Default: 0.", scenario::between(0, 1));
     v.key("engine_overhead", engine_overhead, "What a serving engine's call does around attention (cache, metadata), whose tables time it; training does not. Default: two kernels.");
+    v.key("cache_efficiency", cache_efficiency, "Share of the streaming bandwidth at which such an engine writes keys and values into its paged cache. Default: 1.", scenario::between(0.02, 1));
+    v.key("vllm_rate", vllm_rate, "Rate of vLLM's attention kernels over those that the other figures describe. Default: 1.", scenario::between(0.1, 3));
+    v.key("vllm_overhead", vllm_overhead, "engine_overhead of vLLM. Default: the same.");
+    v.key("vllm_cache_efficiency", vllm_cache_efficiency, "cache_efficiency of vLLM. Default: the same.", scenario::between(0.02, 1));
   }
 };
 
@@ -130,10 +138,12 @@ struct OverheadProfile {
 struct ClockProfile {
   Figure<double> sustained_fraction;
   Figure<Duration> power_response;
+  std::optional<Figure<double>> attention_fraction;
   std::optional<Figure<Power>> power_per_sm;
   template <class V>
   void visit(V& v) {
     v.key("sustained_fraction", sustained_fraction, "Clock in steady state under tensor load over that of short runs, which GeForce cards quote below what they reach.", scenario::required().between(0.3, 1.2));
+    v.key("attention_fraction", attention_fraction, "The same under fused attention, forward, whose tensor cores wait for softmax and draw less. Default: sustained_fraction.", scenario::between(0.3, 1));
     v.key("power_response", power_response, "Run time at which the clock is half way down to the sustained one.", scenario::required());
     v.key("power_per_sm", power_per_sm, "Power limit over SMs of the GPU measured: one of another limit sustains another clock. Default: it does not matter.");
   }

@@ -1,6 +1,7 @@
 #include "calibration/robust_fit.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 
@@ -63,8 +64,9 @@ class Search {
   }
 
   RobustFit run() {
-    descend(Loss::kHuber);
-    descend(Loss::kTukey);
+    start_again();
+    descend(Loss::kHuber, limits_);
+    descend(Loss::kTukey, limits_);
     return result();
   }
 
@@ -129,10 +131,10 @@ class Search {
     fresh_ = false;
   }
 
-  void descend(Loss loss) {
+  void descend(Loss loss, const FitLimits& limits) {
     double damping = 1e-3;
     converged_ = false;
-    for (int k = 0; k < limits_.most_iterations && !converged_; ++k) {
+    for (int k = 0; k < limits.most_iterations && !converged_; ++k) {
       ++iterations_;
       const double s = deviation();
       const double before = cost(loss, r_, x_, s);
@@ -159,7 +161,7 @@ class Search {
         better = after < before;
         if (limits_.secant && better) learn(x, r);
         if (better) {
-          converged_ = before - after < limits_.least_gain * (1.0 + before);
+          converged_ = before - after < limits.least_gain * (1.0 + before);
           x_ = x;
           r_ = r;
           damping = std::max(1e-9, damping / 5.0);
@@ -174,6 +176,44 @@ class Search {
         converged_ = true;  // no step of any length is better
       }
     }
+  }
+
+  // Huber's sum from further starts, spread evenly within kReach deviations of the priors (Halton 1960); the lowest is kept. Sums are
+  // compared at the smaller deviation of the two.
+  void start_again() {
+    if (limits_.starts == 1) return;
+    constexpr double kReach = 1.5;
+    const FitLimits coarse{.most_iterations = 12, .least_gain = 1e-3};
+    descend(Loss::kHuber, coarse);
+    Vector best_x = x_;
+    Vector best_r = r_;
+    double best_s = deviation();
+    for (int k = 1; k < limits_.starts; ++k) {
+      for (Eigen::Index j = 0; j < p_; ++j) x_[j] = std::clamp(x0_[j] + kReach * at(j).prior_deviation * (2.0 * halton(k, j) - 1.0), low_[j], high_[j]);
+      r_ = residuals(x_);
+      descend(Loss::kHuber, coarse);
+      const double s = std::min(best_s, deviation());
+      if (cost(Loss::kHuber, r_, x_, s) < cost(Loss::kHuber, best_r, best_x, s)) {
+        best_x = x_;
+        best_r = r_;
+        best_s = deviation();
+      }
+    }
+    x_ = best_x;
+    r_ = best_r;
+  }
+
+  // The k-th of a sequence that fills the unit interval evenly, in the base of the figure's prime.
+  static double halton(int k, Eigen::Index figure) {
+    constexpr std::array<int, 16> kPrimes{2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53};
+    const int base = kPrimes[static_cast<std::size_t>(figure) % kPrimes.size()];
+    double value = 0.0;
+    double part = 1.0;
+    for (int rest = k; rest > 0; rest /= base) {
+      part /= base;
+      value += part * (rest % base);
+    }
+    return value;
   }
 
   // A figure at its bound whose gradient points beyond it stays there for this step.
@@ -216,8 +256,9 @@ class Search {
       const double value = std::clamp(to_value(f, x_[j]), f.low, f.high);
       const double sigma = std::sqrt(std::max(0.0, covariance(j, j)));
       const double slope = f.scale == FitScale::kLogarithm ? value : 1.0;
-      fit.figures.push_back({.key = f.key, .value = value, .plus_minus = sigma * slope,
-                             .informed = 1.0 - std::min(1.0, sigma * sigma / (f.prior_deviation * f.prior_deviation))});
+      // Far below its prior a figure's logarithm is vague while the figure is not: it is small.
+      const double left = sigma / f.prior_deviation * (f.scale == FitScale::kLogarithm ? std::min(1.0, value / f.prior) : 1.0);
+      fit.figures.push_back({.key = f.key, .value = value, .plus_minus = sigma * slope, .informed = 1.0 - std::min(1.0, left * left)});
     }
     fit.covariance.assign(covariance.data(), covariance.data() + covariance.size());
     return fit;

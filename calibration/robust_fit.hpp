@@ -62,6 +62,8 @@ struct FitLimits {
   double least_gain = 1e-7;          // [1] of the sum (1): the search ends at less
   double most_deviation = std::numeric_limits<double>::infinity();  // of s: all points may be off alike, for want of a figure
   bool secant = false;               // J by differences once, then J += (dr - J dx) dx^T / |dx|^2 after each step                  (5)
+  int starts = 1;                    // the search begins from the priors, then from points about them: where a model chooses (a library its
+                                     // tiles), the sum has several valleys
 };
 
 // `spread`: v, one a point; empty: all alike. Requires: at least one point, positive times, priors within their bounds and above

@@ -14,6 +14,7 @@
 #include "app/point_calibration.hpp"
 #include "app/share_text.hpp"
 #include "app/step_fit.hpp"
+#include "calibration/profile_edit.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
@@ -39,12 +40,15 @@ OptionList calibrate_options() {
       ("gpu", po::value<std::string>()->value_name("NAME"), "the GPU whose rows or points are fitted (points of CPUs: cpu-host)")
       ("machine", po::value<std::string>()->value_name("NAME"), "with --db: whose points, where it has several machines'")
       ("half", po::value<std::int64_t>()->value_name("0|1"), "with --kernels: fit half of the shapes, by a hash, and print the error on the other")
+      ("start", po::value<std::string>()->value_name("NAME"), "with --kernels: the profile that the search begins from; with --nccl-logs: nccl, its own constants (default: the GPU's own)")
+      ("keep", po::value<std::vector<std::string>>()->value_name("KEY"), "with --kernels: a figure that is fitted with the others and stays in the profile as it is, measured better elsewhere (repeatable)")
       ("folds", po::value<std::int64_t>()->value_name("N"), "parts held out in turn (default 5; 0: none)")
       ("date", po::value<std::string>()->value_name("DAY"), "day of the measurements, for the fitted figures")
       ("source", po::value<std::string>()->value_name("TEXT"), "where the measurements come from, for the fitted figures")
       ("table", po::value<std::string>()->value_name("FILE"), "table of training runs (as of validate --table): fit the figures that step times tell, on a part of each hardware family's rows")
       ("rows", po::value<std::string>()->value_name("SHARE"), "with --table: the share of rows to fit, 30% by default; the rest tries the fit")
       ("seed", po::value<std::int64_t>()->value_name("N"), "with --table: which rows (default 1)")
+      ("into", po::value<std::string>()->value_name("FILE"), "with --kernels, or --nccl-logs and --family: replace the fitted figures in the text of this profile (of a network card's, where logs are of several hosts); all else stays as it is written")
       ("output,o", po::value<std::string>()->value_name("FILE"), "write the GPU's profile with the fitted figures, for --profile; with --table, a folder that ends in /: a file for each GPU");
   add_output_options(options);
   return options;
@@ -104,6 +108,23 @@ std::string section_of(const CollectiveFit& fit) {
   return fit.local ? local_yaml(fit.fitted, fit.prior, fit.source, fit.error) : network_yaml(fit.fitted, fit.prior, fit.source, fit.error);
 }
 
+// Where a fit begins that is to give the same whatever the profile holds: NCCL's own constants for what is fitted. A network without
+// LL128 (a ceiling of next to nothing) stays without.
+calibration::Figures nccl_start(const CasePoints& one, const HardwareShelf& shelf) {
+  constexpr double kNone = 1e9;
+  const topology::Gpu gpu = pick_hardware(shelf, cluster_of_text(one.what.scenario(), one.what.log)).gpu;
+  const collective::Parameters constants = calibration::collective_parameters(gpu, nullptr, nullptr);
+  calibration::Figures start = one.figures;
+  if (one.points.front().layout.hosts == 1) {
+    start.parameters.local = constants.local;
+  } else {
+    const double ll128 = start.parameters.network.ll128_ceiling;
+    start.parameters.network = constants.network;
+    if (ll128 <= kNone) start.parameters.network.ll128_ceiling = ll128;
+  }
+  return start;
+}
+
 std::string calibrate_logs(const Invocation& invocation, const HardwareShelf& shelf) {
   const auto folder = invocation.text("folder");
   if (!folder) throw UserError(Diagnostic{.path = "stepcast calibrate", .problem = "--folder is missing", .expected = "--nccl-logs FILE --folder FOLDER"});
@@ -114,10 +135,18 @@ std::string calibrate_logs(const Invocation& invocation, const HardwareShelf& sh
   }
   if (cases.empty()) throw UserError(Diagnostic{.path = "--family", .problem = "no row of this family", .got = family.value_or("")});
   std::optional<CollectiveFit> fit;
-  if (family) fit = fit_collectives(cases, cases.front().figures, *family);
+  if (const auto start = invocation.text("start"); start && *start != "nccl") {
+    throw UserError(Diagnostic{.path = "--start", .problem = "unknown start", .expected = "nccl, NCCL's own constants, with --nccl-logs", .got = *start});
+  }
+  if (family) fit = fit_collectives(cases, invocation.has("start") ? nccl_start(cases.front(), shelf) : cases.front().figures, *family);
   if (const auto output = invocation.text("output")) {
     if (!fit) throw UserError(Diagnostic{.path = "--output", .problem = "nothing is fitted", .expected = "--family NAME with --nccl-logs"});
     write_profile(*output, with_fit(target_of(shelf, cluster_of_text(cases.front().what.scenario(), cases.front().what.log)), *fit));
+  }
+  if (const auto into = invocation.text("into")) {
+    if (!fit) throw UserError(Diagnostic{.path = "--into", .problem = "nothing is fitted", .expected = "--family NAME with --nccl-logs"});
+    const std::string text = read_file(*into);
+    write_file(*into, fit->local ? calibration::with_section(text, section_of(*fit)) : calibration::with_margin_lines(text, section_of(*fit)));
   }
   return heading() + lines_of(cases, fit, invocation.has("per-size")) + held_lines(cases, fit) + (fit ? "\n" + section_of(*fit) : "");
 }
@@ -166,13 +195,20 @@ std::optional<std::string> day_of(const Invocation& invocation) {
 Status calibrate_tables(const Invocation& invocation, const HardwareShelf& shelf) {
   const auto gpu = invocation.text("gpu");
   if (!gpu) throw UserError(Diagnostic{.path = "stepcast calibrate", .problem = "--gpu is missing", .expected = "--kernels FILE --gpu NAME"});
-  KernelRequest request{.tables = invocation.list("kernels"), .gpu = *gpu, .folds = folds_of(invocation), .half = {}, .date = day_of(invocation), .source = invocation.text("source").value_or("")};
+  KernelRequest request{.tables = invocation.list("kernels"), .gpu = *gpu, .folds = folds_of(invocation), .half = {}, .date = day_of(invocation), .source = invocation.text("source").value_or(""),
+                        .start = invocation.text("start").value_or(""), .kept = invocation.list("keep")};
   if (const auto half = invocation.integer("half")) {
     if (*half != 0 && *half != 1) throw UserError(Diagnostic{.path = "--half", .problem = "not a half", .expected = "0 or 1", .got = std::to_string(*half)});
     request.half = static_cast<int>(*half);
   }
   const KernelCalibration done = calibrate_kernels(shelf, request);
   if (const auto output = invocation.text("output")) write_profile(*output, done.fit.profile);
+  if (const auto into = invocation.text("into")) {
+    std::vector<std::string> keys;
+    for (const calibration::FittedFigure& f : done.fit.figures)
+      if (std::find(request.kept.begin(), request.kept.end(), f.key) == request.kept.end()) keys.push_back(f.key);
+    write_file(*into, calibration::with_figure_lines(read_file(*into), scenario::print_effective(done.fit.profile), keys));
+  }
   write_json(invocation, calibration_json(done));
   print_text(invocation, calibration_text(done));
   return Status::kDone;

@@ -53,6 +53,8 @@ Profile truth() {
   set_parameter(p, "attention.block_overhead", 2e-6);
   p.attention.tail_share = Figure<double>{0.4, topology::Basis::kAssumed, "test"};
   p.attention.engine_overhead = Figure<Duration>{Duration::microseconds(9), topology::Basis::kAssumed, "test"};
+  p.attention.cache_efficiency = Figure<double>{0.7, topology::Basis::kAssumed, "test"};
+  p.clock.attention_fraction = Figure<double>{p.clock.sustained_fraction.value, topology::Basis::kAssumed, "test"};
   return p;
 }
 
@@ -149,16 +151,58 @@ TEST_CASE("kernel fit: one point, and points all of one shape, leave what they d
     CHECK(fit.profile.overhead.kernel_latency.value == start().overhead.kernel_latency.value);
     CHECK(fit.profile.gemm.tile_overhead.value == start().gemm.tile_overhead.value);
     const std::vector<KernelPoint> points = measured(truth(), {one});
-    const HeldOut held = hold_out(points, round_gpu_entry(), start(), 5, fit);  // equal shapes are one fold: none can be held out
+    const HeldOut held = hold_out(points, round_gpu_entry(), start(), 5, {}, fit);  // equal shapes are one fold: none can be held out
     CHECK(held.folds.empty());
     CHECK(held.larger_half.empty());
   }
 }
 
+// vLLM calls kernels and a cache of its own: the same shapes, timed through both, tell both.
+TEST_CASE("kernel fit: attention through two engines") {
+  Profile wanted = truth();
+  wanted.attention.vllm_rate = Figure<double>{0.85, topology::Basis::kAssumed, "test"};
+  wanted.attention.vllm_overhead = Figure<Duration>{Duration::microseconds(4), topology::Basis::kAssumed, "test"};
+  wanted.attention.vllm_cache_efficiency = Figure<double>{0.3, topology::Basis::kAssumed, "test"};
+  KernelRows both = attention();
+  for (const KernelRow& row : attention().rows) {
+    both.rows.push_back(row);
+    both.rows.back().vllm = true;
+  }
+  const KernelFit fit = fit_kernels(measured(wanted, {products(), both}), round_gpu_entry(), start(), {.source = "test"});
+  CHECK(fit.fitted.at(KernelPart::kAttention).median < 0.005);
+  CHECK(figure(fit, "attention.vllm_rate").value == doctest::Approx(0.85).epsilon(0.03));
+  CHECK(figure(fit, "attention.vllm_cache_efficiency").value == doctest::Approx(0.3).epsilon(0.05));
+  CHECK(fit.profile.attention.vllm_overhead->value.seconds() == doctest::Approx(4e-6).epsilon(0.05));
+  // One engine's rows tell nothing of the other.
+  const KernelFit one = fit_kernels(measured(wanted, {attention()}), round_gpu_entry(), start(), {});
+  CHECK_FALSE(one.profile.attention.vllm_rate.has_value());
+}
+
+TEST_CASE("kernel fit: kept figures stay, and a start replaces the profile's own figures that the points tell of") {
+  const std::vector<KernelPoint> points = measured(truth(), {products()});
+  const KernelFit kept = fit_kernels(points, round_gpu_entry(), start(), {.kept = {"gemm.mma_efficiency"}});
+  CHECK(kept.profile.gemm.mma_efficiency.value == start().gemm.mma_efficiency.value);
+  Profile moved = start();
+  moved.name = "moved";
+  set_parameter(moved, "gemm.tile_overhead", 3e-6);
+  set_parameter(moved, "attention.block_overhead", 9e-6);
+  const Profile begun = beginning_at(truth(), moved, points, {.kept = {"gemm.split_k_cost"}});
+  CHECK(begun.gemm.tile_overhead.value == moved.gemm.tile_overhead.value);
+  CHECK(begun.gemm.tile_overhead.source.find("moved") != std::string::npos);
+  CHECK(begun.gemm.split_k_cost.value == truth().gemm.split_k_cost.value);          // kept
+  CHECK(begun.attention.block_overhead.value == truth().attention.block_overhead.value);  // products do not tell it
+  CHECK(begun.attention.tail_share.has_value());
+  // The same fit, whatever the profile held before.
+  const KernelFit a = fit_kernels(points, round_gpu_entry(), beginning_at(truth(), moved, points, {}), {});
+  const KernelFit b = fit_kernels(points, round_gpu_entry(), beginning_at(start(), moved, points, {}), {});
+  CHECK(a.profile.gemm.mma_efficiency.value == b.profile.gemm.mma_efficiency.value);
+  CHECK(a.profile.overhead.kernel_latency.value == b.profile.overhead.kernel_latency.value);
+}
+
 TEST_CASE("kernel fit: held-out errors of exact times are small, the larger half's too") {
   const std::vector<KernelPoint> points = measured(truth(), {products()});
   KernelFit fit = fit_kernels(points, round_gpu_entry(), start(), {});
-  const HeldOut held = hold_out(points, round_gpu_entry(), start(), 4, fit);
+  const HeldOut held = hold_out(points, round_gpu_entry(), start(), 4, {}, fit);
   CHECK(held.folds.at(KernelPart::kProducts).n == points.size());
   CHECK(held.folds.at(KernelPart::kProducts).median < 0.02);
   CHECK(held.larger_half.at(KernelPart::kProducts).median < 0.05);
