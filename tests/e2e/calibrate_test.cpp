@@ -7,6 +7,7 @@
 
 #include "tests/support/mpi.hpp"
 #include "tests/support/program.hpp"
+#include "tests/support/shared_data.hpp"
 
 using stepcast::test::Outcome;
 using stepcast::test::run_stepcast;
@@ -50,6 +51,53 @@ TEST_CASE("calibrate: a table of products gives a profile, its deviations and er
   // What was fitted forecasts the table better than what was shipped.
   const auto again = run_stepcast("calibrate --kernels " + file + " --gpu a100-sxm --folds 3 --date 2026-11-30 --json -");
   CHECK(again.out == done.out);
+}
+
+// The smallest of the shipped fits, of kernels and of collectives: the data give the bytes that are shipped.
+TEST_CASE("calibrate: make_profiles.sh makes the shipped A100 again, byte for byte, and its lines of the accuracy tables") {
+  if (!stepcast::test::shared_path("kernels") || !stepcast::test::shared_path("nccl_logs")) return;
+  const TemporaryDirectory place;
+  const std::string shipped = STEPCAST_SOURCE_DIR "/calibration/profiles/a100.yaml";
+  const std::string document = STEPCAST_SOURCE_DIR "/docs/accuracy.md";
+  const std::string profile = place.path() / "a100.yaml";
+  const std::string accuracy = place.path() / "accuracy.md";
+  // Figures that a fit is to find again.
+  REQUIRE(stepcast::test::run_shell("sed -E 's/^(  (mma_efficiency|tile_overhead|tail_share|simple_base): \\{value: )[0-9.]+/\\10.7/' " + shipped + " > " + profile).status == 0);
+  CHECK(text_of(profile) != text_of(shipped));
+  std::ofstream(accuracy) << text_of(document);
+  const std::string settings = "STEPCAST=" STEPCAST_PROGRAM " STEPCAST_PROFILES=" + place.path().string() + " STEPCAST_ACCURACY=" + accuracy;
+  for (const char* part : {" scripts/make_profiles.sh kernels a100-sxm", " scripts/make_profiles.sh collectives local-a100"}) {
+    const Outcome done = stepcast::test::run_shell(settings + part);
+    REQUIRE_MESSAGE(done.status == 0, done.err);
+  }
+  CHECK(text_of(profile) == text_of(shipped));
+  CHECK(text_of(accuracy) == text_of(document));
+}
+
+TEST_CASE("calibrate: make_profiles.sh without the tables is skipped, with an unknown part refused") {
+  const TemporaryDirectory place;
+  CHECK(stepcast::test::run_shell("STEPCAST=" STEPCAST_PROGRAM " STEPCAST_SHARED=" + place.path().string() + " scripts/make_profiles.sh").status == 77);
+  CHECK(stepcast::test::run_shell("scripts/make_profiles.sh figures").status == 2);
+}
+
+TEST_CASE("calibrate: --start and --keep name what there is") {
+  const TemporaryDirectory place;
+  const std::string file = (place.path() / "k.csv").string();
+  std::ofstream(file) << table();
+  const std::string command = "calibrate --kernels " + file + " --gpu a100-sxm --folds 0 ";
+  const Outcome start = run_stepcast(command + "--start nobody");
+  CHECK(start.status == 2);
+  CHECK(start.err.find("--start") != std::string::npos);
+  CHECK(run_stepcast(command + "--keep clock.nothing").status == 2);
+  // A kept figure leaves the file's own line; a fitted one replaces it.
+  const std::string profile = place.path() / "p.yaml";
+  std::ofstream(profile) << text_of(STEPCAST_SOURCE_DIR "/calibration/profiles/a100.yaml");
+  REQUIRE(run_stepcast(command + "--start generic --keep clock.sustained_fraction --source test --into " + profile).status == 0);
+  const std::string text = text_of(profile);
+  CHECK(text.find("stepcast calibrate, test") != std::string::npos);
+  const std::string shipped = text_of(STEPCAST_SOURCE_DIR "/calibration/profiles/a100.yaml");
+  const std::size_t at = shipped.find("  sustained_fraction: ");
+  CHECK(text.find(shipped.substr(at, shipped.find('\n', at) - at)) != std::string::npos);
 }
 
 TEST_CASE("calibrate: a database without points, and one that is none, are one error") {
