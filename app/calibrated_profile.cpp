@@ -93,6 +93,8 @@ StoredCases cases_of(std::span<const StoredLog> logs, const CollectiveMachine& c
       point.log = number;
       point.gpus_per_process = row.gpus_per_process;
       point.measured_s = row.seconds;
+      if (row.forced.algorithm) point.forced.algorithm = row.forced.algorithm;
+      if (row.forced.protocol) point.forced.protocol = row.forced.protocol;
       place.fitted.push_back(every_other(place.points.size()));
       place.points.push_back(point);
     }

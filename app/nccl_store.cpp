@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,6 +16,7 @@
 #include "app/collective_text.hpp"
 #include "app/command_line.hpp"
 #include "app/forecast_store.hpp"
+#include "app/stored_points.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
 #include "sim/plan/names.hpp"
@@ -68,10 +71,12 @@ class PointLogs {
       if (line.starts_with("machine ")) machine = line.substr(8);
       if (line.starts_with("workers ")) workers = std::strtoll(line.c_str() + 8, nullptr, 10);
     }
-    std::vector<double> seconds = json["seconds"];
+    std::vector<double> seconds = seconds_of_record(json);
+    std::erase_if(seconds, [](double s) { return s <= 0.0; });
     if (!kind || workers < 2 || seconds.empty()) return;
+    if (work[0].at("bytes").get<std::int64_t>() < 1) throw std::out_of_range("a collective of " + work[0].at("bytes").dump() + " B");
     std::nth_element(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2), seconds.end());
-    rows_[machine][workers].push_back({*kind, workers, 1, Bytes{work[0].at("bytes").get<std::int64_t>()}, seconds[seconds.size() / 2]});
+    rows_[machine][workers].push_back({*kind, workers, 1, Bytes{work[0].at("bytes").get<std::int64_t>()}, seconds[seconds.size() / 2], {}});
   }
 
   [[nodiscard]] std::vector<StoredLog> of(const std::optional<std::string>& machine) const {
@@ -99,6 +104,39 @@ class PointLogs {
   }
   std::map<std::string, std::map<std::int64_t, std::vector<StoredRow>>> rows_;
 };
+
+// "mpirun ... -x NCCL_ALGO=Ring all_reduce_perf": what the command fixed; lists and exclusions fix nothing.
+collective::Forced forced_by(const std::string& command) {
+  const auto value_of = [&](const std::string& variable) {
+    const std::size_t at = command.find(variable + "=");
+    if (at == std::string::npos) return std::string{};
+    const std::size_t begin = at + variable.size() + 1;
+    std::string value = command.substr(begin, command.find_first_of(" \t'\"", begin) - begin);
+    std::transform(value.begin(), value.end(), value.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return value;
+  };
+  collective::Forced forced;
+  const std::map<std::string, collective::Algorithm> algorithms{{"ring", collective::Algorithm::kRing}, {"tree", collective::Algorithm::kTree}, {"nvls", collective::Algorithm::kNvls}, {"nvlstree", collective::Algorithm::kNvlsTree}};
+  const std::map<std::string, collective::Protocol> protocols{{"ll", collective::Protocol::kLl}, {"ll128", collective::Protocol::kLl128}, {"simple", collective::Protocol::kSimple}};
+  if (const auto found = algorithms.find(value_of("NCCL_ALGO")); found != algorithms.end()) forced.algorithm = found->second;
+  if (const auto found = protocols.find(value_of("NCCL_PROTO")); found != protocols.end()) forced.protocol = found->second;
+  return forced;
+}
+
+std::vector<StoredRow> rows_of(const nlohmann::json& json) {
+  std::vector<StoredRow> rows;
+  for (const nlohmann::json& row : json.at("rows")) {
+    const nlohmann::json& run = json.at("runs").at(row.at("run").get<std::size_t>());
+    const auto kind = run.at("collective").is_string() ? kind_of(run.at("collective")) : std::nullopt;
+    const auto seconds = seconds_of(row);
+    const std::int64_t size = row.at("size");
+    if (!kind || !run.at("ranks").is_number() || !seconds || !(*seconds > 0.0 && *seconds < 1e7) || size <= 0) continue;
+    const std::string options = run.at("options").is_string() ? run.at("options").get<std::string>() : "";
+    const std::string command = run.contains("command") && run.at("command").is_string() ? run.at("command").get<std::string>() : "";
+    rows.push_back({*kind, run.at("ranks"), option_of(options, "nGpus", 1), Bytes{size}, *seconds, forced_by(command)});
+  }
+  return rows;
+}
 
 }  // namespace
 
@@ -143,19 +181,13 @@ std::vector<StoredLog> stored_logs(const std::string& database, const std::optio
   for (const trace::RunSummary& summary : store.runs()) {
     if (summary.origin != "measured") continue;
     const trace::Run stored = store.load(summary.id);
-    const nlohmann::json json = nlohmann::json::parse(stored.results, nullptr, false);
-    if (json.is_object() && json.value("kind", "") == "measure") points.add(stored.scenario, json);
-    if (machine || !json.is_object() || json.value("kind", "") != kKind) continue;
     StoredLog log{.name = summary.name, .rows = {}};
-    for (const nlohmann::json& row : json.at("rows")) {
-      const nlohmann::json& run = json.at("runs").at(row.at("run").get<std::size_t>());
-      const auto kind = run.at("collective").is_string() ? kind_of(run.at("collective")) : std::nullopt;
-      const auto seconds = seconds_of(row);
-      const std::int64_t size = row.at("size");
-      if (!kind || !run.at("ranks").is_number() || !seconds || *seconds <= 0.0 || size <= 0) continue;
-      const std::string options = run.at("options").is_string() ? run.at("options").get<std::string>() : "";
-      log.rows.push_back({*kind, run.at("ranks"), option_of(options, "nGpus", 1), Bytes{size}, *seconds});
-    }
+    read_record(database, summary, [&] {
+      const nlohmann::json json = nlohmann::json::parse(stored.results, nullptr, false);
+      if (!json.is_object()) return;
+      if (json.value("kind", "") == "measure") points.add(stored.scenario, json);
+      if (!machine && json.value("kind", "") == kKind) log.rows = rows_of(json);
+    });
     if (!log.rows.empty()) logs.push_back(std::move(log));
   }
   for (StoredLog& log : points.of(machine)) logs.push_back(std::move(log));

@@ -13,6 +13,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "calibration/nccl_tests_log.hpp"
+#include "models/collective/cost.hpp"
 #include "sim/plan/instruction.hpp"
 #include "sim/trace/store.hpp"
 
@@ -27,6 +28,7 @@ struct StoredRow {
   std::int64_t gpus_per_process = 1;
   Bytes size;
   double seconds = 0.0;
+  collective::Forced forced{};    // by NCCL_ALGO and NCCL_PROTO of its command
 };
 struct StoredLog {
   std::string name;

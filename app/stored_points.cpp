@@ -2,19 +2,25 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <regex>
 #include <sstream>
+#include <stdexcept>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "calibration/json_stream.hpp"
 #include "executor/common/sampling.hpp"
+#include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
 #include "sim/trace/store.hpp"
 
 namespace stepcast::app {
 namespace {
 
+using calibration::printable;
 using plan::Kernel;
 using plan::OpClass;
 using plan::Pass;
@@ -80,14 +86,15 @@ void read_cost(StoredPoint& point) {
 }
 
 std::vector<double> usable_samples(const nlohmann::json& json, StoredPoint& point) {
-  std::vector<double> seconds = json.value("seconds", std::vector<double>{});
+  std::vector<double> seconds = seconds_of_record(json);
   point.samples = seconds.size();
   const nlohmann::json readings = json.value("readings", nlohmann::json::object());
   std::vector<double> kept;
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     bool slowed = false;
     if (readings.is_object() && readings.contains("throttle_reasons") && i < readings.at("throttle_reasons").size()) {
-      slowed = (static_cast<std::uint64_t>(readings.at("throttle_reasons").at(i).get<double>()) & kThrottle) != 0;
+      const double reasons = readings.at("throttle_reasons").at(i);
+      slowed = reasons >= 1.0 && reasons < 1e15 && (static_cast<std::uint64_t>(reasons) & kThrottle) != 0;
     }
     if (slowed) ++point.throttled;
     if (!slowed && seconds[i] > 0.0) kept.push_back(seconds[i]);
@@ -95,7 +102,67 @@ std::vector<double> usable_samples(const nlohmann::json& json, StoredPoint& poin
   return kept;
 }
 
+void check_kernel(const Kernel& k) {
+  const auto least = [](std::int64_t low, std::initializer_list<std::int64_t> values) {
+    for (const std::int64_t v : values)
+      if (v < low) throw std::out_of_range(std::to_string(v) + " where at least " + std::to_string(low) + " belongs");
+  };
+  if (k.gemm) least(1, {k.gemm->batch, k.gemm->m, k.gemm->n, k.gemm->k});
+  if (k.attention) least(1, {k.attention->batch, k.attention->query_heads, k.attention->kv_heads, k.attention->query_length, k.attention->kv_length, k.attention->head_dim, k.attention->value_dim});
+  least(0, {k.read.count(), k.written.count(), k.launches});
+  if (!std::isfinite(k.flops.si()) || k.flops.si() < 0.0) throw std::out_of_range("a number of operations below 0");
+}
+
+// A point of `stepcast measure`; none where the record is of something else.
+std::optional<StoredPoint> point_of(const trace::RunSummary& summary, const trace::Run& run) {
+  const nlohmann::json json = nlohmann::json::parse(run.results, nullptr, false);
+  if (!json.is_object() || json.value("kind", "") != "measure") return std::nullopt;
+  StoredPoint point;
+  point.name = summary.name;
+  point.created = summary.created;
+  for (const std::string& line : split(run.scenario, '\n')) {
+    if (line.starts_with("measure ")) point.backend = line.substr(8);
+    if (line.starts_with("machine ")) point.machine = line.substr(8);
+    if (line.starts_with("workers ")) {
+      const std::int64_t workers = whole(line.substr(8));
+      if (workers < 1 || workers > 1'000'000) throw std::out_of_range("workers " + std::to_string(workers));
+      point.workers = static_cast<std::int32_t>(workers);
+    }
+  }
+  const std::vector<double> kept = usable_samples(json, point);
+  if (!kept.empty()) point.seconds = executor::spread_of(kept).median_s;
+  point.beside = point.name.find(" beside ") != std::string::npos;
+  const bool single = json.contains("work") && json.at("work").is_array() && json.at("work").size() == 1 && !json.at("work").front().contains("times");
+  if (!point.beside) point.kernel = single ? kernel_of_work(json.at("work").front()) : json.contains("work") ? std::nullopt : kernel_of_name(point.name);
+  if (point.kernel) check_kernel(*point.kernel);
+  if (!point.kernel && !point.beside) read_cost(point);
+  return point;
+}
+
 }  // namespace
+
+void read_record(const std::string& database, const trace::RunSummary& run, const std::function<void()>& read) {
+  const auto refuse = [&](std::string why) {
+    if (const std::size_t code = why.find("] "); why.starts_with("[json.exception") && code != std::string::npos) why = why.substr(code + 2);
+    throw UserError(Diagnostic{.where = {database, 0, 0}, .problem = fmt::format("run {} '{}': its record is not of the form that stepcast writes", run.id.value(), printable(run.name.substr(0, 60))),
+                               .got = printable(why)});
+  };
+  try {
+    read();
+  } catch (const nlohmann::json::exception& error) {
+    refuse(error.what());
+  } catch (const std::logic_error& error) {
+    refuse(error.what());
+  }
+}
+
+std::vector<double> seconds_of_record(const nlohmann::json& record) {
+  constexpr double kLongest = 1e7;
+  std::vector<double> seconds = record.value("seconds", std::vector<double>{});
+  for (const double s : seconds)
+    if (!std::isfinite(s) || s > kLongest) throw std::out_of_range(fmt::format("a time of {:g} s", s));
+  return seconds;
+}
 
 std::optional<Kernel> kernel_of_name(const std::string& name) {
   static const std::regex kGemm{R"(gemm (?:(\d+) x )?(\d+)x(\d+)x(\d+) (?:(fp32|tf32|bf16|fp16|fp8) )?([a-z_]+) ?(?:on \d+ at once)?)"};
@@ -122,22 +189,10 @@ std::vector<StoredPoint> stored_points(const std::string& database) {
   for (const trace::RunSummary& summary : store.runs()) {
     if (summary.origin != "measured") continue;
     const trace::Run run = store.load(summary.id);
-    const nlohmann::json json = nlohmann::json::parse(run.results, nullptr, false);
-    if (!json.is_object() || json.value("kind", "") != "measure") continue;
-    StoredPoint point;
-    point.name = summary.name;
-    point.created = summary.created;
-    for (const std::string& line : split(run.scenario, '\n')) {
-      if (line.starts_with("measure ")) point.backend = line.substr(8);
-      if (line.starts_with("machine ")) point.machine = line.substr(8);
-      if (line.starts_with("workers ")) point.workers = static_cast<std::int32_t>(whole(line.substr(8)));
-    }
-    const std::vector<double> kept = usable_samples(json, point);
-    if (!kept.empty()) point.seconds = executor::spread_of(kept).median_s;
-    point.beside = point.name.find(" beside ") != std::string::npos;
-    const bool single = json.contains("work") && json.at("work").is_array() && json.at("work").size() == 1 && !json.at("work").front().contains("times");
-    if (!point.beside) point.kernel = single ? kernel_of_work(json.at("work").front()) : json.contains("work") ? std::nullopt : kernel_of_name(point.name);
-    if (!point.kernel && !point.beside) read_cost(point);
+    std::optional<StoredPoint> read;
+    read_record(database, summary, [&] { read = point_of(summary, run); });
+    if (!read) continue;
+    StoredPoint point = std::move(*read);
     const auto [found, fresh] = place.emplace(run.scenario, points.size());
     if (fresh) points.push_back(std::move(point));
     else points[found->second] = std::move(point);

@@ -6,11 +6,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "sim/plan/kernel.hpp"
+#include "sim/trace/store.hpp"
 
 namespace stepcast::app {
 
@@ -31,6 +35,13 @@ struct StoredPoint {
 
 // Oldest first; the last of equal points counts. Throws as trace::Store does.
 std::vector<StoredPoint> stored_points(const std::string& database);
+
+// Reads a record of a run. Throws UserError that names the run where the record is not of the form that it says: a key that is missing or of another type, a
+// number out of range (std::logic_error of `read`).
+void read_record(const std::string& database, const trace::RunSummary& run, const std::function<void()>& read);
+
+// Times of samples. Throws std::out_of_range for one that is no number or longer than any run (10^7 s).
+std::vector<double> seconds_of_record(const nlohmann::json& record);
 
 // What a name says; empty where it is of another kind.
 std::optional<plan::Kernel> kernel_of_name(const std::string& name);

@@ -176,7 +176,7 @@ struct Interference {
   template <class V>
   void visit(V& v) {
     v.key("what", what, "What is slowed by what.", scenario::required().not_empty());
-    v.key("slowdown", slowdown, "Time beside it over time alone.", scenario::required().above(0));
+    v.key("slowdown", slowdown, "Time beside it over time alone.", scenario::required().between(0.01, 100));
     v.key("kernels", kernels, "What is slowed, as in fitted_on. Default: forecasts do not use the figure.", scenario::words({"products", "fp8 products", "attention", "attention backward", "streams", "reductions"}));
     v.key("workers", workers, "Workers of the host that run at once.", scenario::at_least(1));
     v.key("beside", beside, "A collective or copy that runs beside them. Default: the same kernels of the other workers.");

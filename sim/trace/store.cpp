@@ -1,5 +1,6 @@
 #include "sim/trace/store.hpp"
 
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
@@ -152,8 +153,14 @@ class Store::Database {
       Span span;
       span.worker = RankId{static_cast<std::uint32_t>(spans.integer())};
       span.stream = static_cast<std::uint8_t>(spans.integer());
-      span.start = TimePoint::at(Duration::picoseconds(spans.integer()));
-      span.duration = Duration::picoseconds(spans.integer());
+      const std::int64_t start = spans.integer();
+      const std::int64_t duration = spans.integer();
+      std::int64_t end = 0;
+      if (duration < 0 || __builtin_add_overflow(start, duration, &end)) {
+        refuse_file(db_.path(), fmt::format("run {} has a span from {} ps for {} ps", id.value(), start, duration), "restore a copy, or name a new file");
+      }
+      span.start = TimePoint::at(Duration::picoseconds(start));
+      span.duration = Duration::picoseconds(duration);
       span.name = spans.text();
       span.category = spans.text();
       span.layer = small(spans.optional_integer());
@@ -184,6 +191,8 @@ class Store::Database {
   }
 
   void require_ours() const {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(db_.path(), ignored) && std::filesystem::file_size(db_.path(), ignored) == 0) refuse_file(db_.path(), "is empty", "name a file written with --db, or a new one");
     if (db_.integer("PRAGMA application_id") != kApplication) {
       refuse_file(db_.path(), "is a database of another program", "name a file written with --db, or a new one");
     }

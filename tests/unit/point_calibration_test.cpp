@@ -108,6 +108,38 @@ TEST_CASE("point calibration: a product beside a collective counts where the col
   CHECK_FALSE(found[1].beside);
 }
 
+TEST_CASE("stored points: a damaged record is refused by the name of its run") {
+  const auto error_of = [](nlohmann::json results, const std::string& name = "gemm 64x64x64 forward") {
+    const test::TemporaryDirectory place;
+    const std::string file = (place.path() / "p.db").string();
+    trace::Run run = stored(name, {1e-3});
+    run.results = results.dump();
+    trace::append_run(file, run);
+    try {
+      stored_points(file);
+    } catch (const UserError& error) {
+      return std::string{error.what()};
+    }
+    return std::string{};
+  };
+  using Json = nlohmann::json;
+  const Json sound{{"kind", "measure"}, {"seconds", {1e-3}}};
+  CHECK(error_of(sound).empty());
+  CHECK(error_of(Json{{"kind", "something else"}, {"seconds", "x"}}).empty());
+  const Json work{{"op", "gemm"}, {"read_bytes", 1}, {"written_bytes", 1}, {"flops", 1}};
+  Json negative = work;
+  negative.update(Json{{"batch", 1}, {"m", -4}, {"n", 4}, {"k", 4}});
+  for (const Json& more : {Json{{"seconds", "abc"}}, Json{{"seconds", {1, "x"}}}, Json{{"seconds", {1e300}}}, Json{{"readings", {{"throttle_reasons", {"a"}}}}}, Json{{"readings", {{"throttle_reasons", 5}}}},
+                           Json{{"work", {work}}}, Json{{"work", {negative}}}, Json{{"work", {5}}}, Json{{"kind", 5}}}) {
+    CAPTURE(more.dump());
+    Json broken = sound;
+    broken.update(more);
+    CHECK(error_of(broken).find("run 1 'gemm 64x64x64 forward': its record is not of the form") != std::string::npos);
+  }
+  CHECK(error_of(sound, "gemm 99999999999999999999x1x1 forward").find("is not of the form") != std::string::npos);
+  CHECK(error_of(sound, "gemm 0x1x1 forward").find("0 where at least 1 belongs") != std::string::npos);
+}
+
 // NVML's 0x4 is the power cap, 0x1 an idle GPU.
 TEST_CASE("point calibration: throttled and zero samples are labelled and left out") {
   const test::TemporaryDirectory place;

@@ -105,6 +105,24 @@ TEST_CASE("store: a run comes back as it was") {
   CHECK(recording.counters[0].samples[1].value == 0.2);
 }
 
+TEST_CASE("store: spans whose times cannot be are refused, and an empty file is no database") {
+  const test::TemporaryDirectory place;
+  const std::string file = (place.path() / "runs.db").string();
+  Run run;
+  run.name = "broken";
+  run.origin = "measured";
+  run.recording.spans.push_back({.worker = RankId{0u}, .stream = 0, .start = TimePoint::at(Duration::picoseconds(9'000'000'000'000'000'000)), .duration = Duration::picoseconds(1), .name = "x", .category = "gemm", .layer = {}, .micro_batch = {}, .bytes = {}, .flops = {}});
+  const auto id = append_run(file, run);
+  const Store store{file, Store::Mode::kRead};
+  CHECK(store.load_recording(id).spans.size() == 1);
+  run.recording.spans.front().duration = Duration::picoseconds(9'000'000'000'000'000'000);
+  const auto beyond = append_run(file, run);
+  CHECK_THROWS_WITH_AS(store.load_recording(beyond), doctest::Contains("has a span from"), UserError);
+  const std::string empty = (place.path() / "empty.db").string();
+  { std::ofstream{empty}; }
+  CHECK_THROWS_WITH_AS((Store{empty, Store::Mode::kRead}), doctest::Contains("is empty"), UserError);
+}
+
 TEST_CASE("store: a run that is not there, a file that is not there") {
   const test::TemporaryDirectory directory;
   CHECK_THROWS_WITH_AS((Store{in(directory), Store::Mode::kRead}), doctest::Contains("no such file"), UserError);
