@@ -71,6 +71,24 @@ std::string rendezvous_address(const WorkerOptions& options) {
   return "file:" + options.records + ".rendezvous";
 }
 
+// What the driver says of the way to each other GPU of the host: "1: peer access, rank 0, native atomics; 2: none".
+std::string links_of(int device) {
+  int gpus = 0;
+  STEPCAST_CUDA(cudaGetDeviceCount(&gpus));
+  std::string text;
+  for (int other = 0; other < gpus; ++other) {
+    if (other == device) continue;
+    int access = 0;
+    int rank = 0;
+    int atomics = 0;
+    STEPCAST_CUDA(cudaDeviceGetP2PAttribute(&access, cudaDevP2PAttrAccessSupported, device, other));
+    STEPCAST_CUDA(cudaDeviceGetP2PAttribute(&rank, cudaDevP2PAttrPerformanceRank, device, other));
+    STEPCAST_CUDA(cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, device, other));
+    text += (text.empty() ? "" : "; ") + std::to_string(other) + ": " + (access != 0 ? "peer access, rank " + std::to_string(rank) : std::string{"none"}) + (atomics != 0 ? ", native atomics" : "");
+  }
+  return text.empty() ? "the only GPU" : text;
+}
+
 std::vector<std::pair<std::string, std::string>> facts_of(const ProcessPlace& place, const WorkerOptions& options, const PlayedPlan& played, const Nvml& nvml, bool shared) {
   int device = 0;
   STEPCAST_CUDA(cudaGetDevice(&device));
@@ -87,6 +105,14 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ProcessPlace& pl
   add("gpu_memory_bytes", std::to_string(properties.totalGlobalMem));
   add("compute_capability", std::to_string(properties.major) + '.' + std::to_string(properties.minor));
   add("multiprocessors", std::to_string(properties.multiProcessorCount));
+  char bus[32] = {};
+  STEPCAST_CUDA(cudaDeviceGetPCIBusId(bus, sizeof bus, device));
+  add("gpu_index", std::to_string(device));
+  add("gpu_bus", bus);
+  add("gpu_links", links_of(device));
+  const GpuReading now = nvml.read();
+  if (now.sm_mhz) add("sm_clock_mhz", std::to_string(*now.sm_mhz));
+  if (now.memory_mhz) add("memory_clock_mhz", std::to_string(*now.memory_mhz));
   add("driver", nvml.driver());
   add("cuda", std::to_string(runtime));
   add("nccl", std::to_string(nccl));
