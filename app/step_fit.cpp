@@ -32,9 +32,6 @@ constexpr double kStandIn = 0.3;  // [1] least deviation of figures of a profile
 // Plans of more instructions are made again for each forecast, rather than kept; and so are further ones once so many are kept.
 constexpr std::size_t kLargestKept = 2'000'000;
 constexpr std::int64_t kMostKept = 20'000'000;
-// Where large clusters are estimated: fits, each with the estimates corrected at the end of the one before; fewer once these are right.
-constexpr int kMostRounds = 2;
-constexpr double kRight = 1e-2;  // [1]
 
 struct Case {
   scenario::Loaded loaded;
@@ -42,9 +39,7 @@ struct Case {
   double measured_s = 0;
   double before_s = 0;
   bool fitted = false;
-  bool estimated = false;       // its workers differ: fitted on estimated_step() times `correction`
-  double correction = 1.0;      // step_time() over estimated_step(), with the figures at hand
-  std::optional<double> looked_s;  // step_time() at the last look
+  double correction = 1.0;      // step_time() over estimated_step() as profiles were: 1 but for clusters whose workers differ
   std::optional<Setup> kept;
 };
 
@@ -77,16 +72,9 @@ auto with_profile(const HardwareShelf& shelf, Case& one, const calibration::Prof
   return use(setup);
 }
 
+// Step time with another profile.
 double step_with(const HardwareShelf& shelf, Case& one, const calibration::Profile& profile) {
-  return with_profile(shelf, one, profile, [](const Setup& setup) { return exact_seconds(step_time(setup, true)); });
-}
-
-double estimate_with(const HardwareShelf& shelf, Case& one, const calibration::Profile& profile) {
-  return one.correction * with_profile(shelf, one, profile, [&](const Setup& setup) {
-    const EstimatedStep estimate = estimated_step(setup);
-    one.estimated = !estimate.exact;
-    return exact_seconds(estimate.time);
-  });
+  return one.correction * with_profile(shelf, one, profile, [](const Setup& setup) { return exact_seconds(estimated_step(setup).time); });
 }
 
 void deal(std::vector<Case>& cases, const StepFitRequest& request) {
@@ -119,7 +107,9 @@ Read read_row(const calibration::TruthRow& row, const StepFitRequest& request, c
     read.gpu = hardware.gpu.name;
     read.profile = pick_profile(shelf, one.loaded, hardware.gpu);
     Setup setup = prepare(shelf, one.loaded);
-    one.before_s = exact_seconds(step_time(setup, true));
+    const EstimatedStep estimate = estimated_step(setup);
+    one.before_s = exact_seconds(estimate.exact ? estimate.time : step_time(setup, true));
+    one.correction = one.before_s / exact_seconds(estimate.time);
     const std::size_t size = instructions(setup.plan);
     if (size <= kLargestKept && kept.fetch_add(static_cast<std::int64_t>(size)) < kMostKept) one.kept = std::move(setup);
     read.row = std::move(one);
@@ -174,45 +164,19 @@ StepFit fit_family(const StepFitRequest& request, const HardwareShelf& shelf, co
     chosen.push_back(&one);
     measured.push_back(one.measured_s);
   }
-  std::vector<calibration::FreeFigure> figures = free_figures(family.profile, family.own);
+  const std::vector<calibration::FreeFigure> figures = free_figures(family.profile, family.own);
   const auto with = [&](std::span<const double> values) {
     calibration::Profile profile = family.profile;
     for (std::size_t i = 0; i < figures.size(); ++i) calibration::set_parameter(profile, figures[i].key, values[i]);
     return profile;
   };
   std::size_t forecasts = 0;
-  const auto estimate = [&](std::span<const double> values, std::span<double> seconds) {
+  const auto forecasts_with = [&](std::span<const double> values, std::span<double> seconds) {
     progress(fmt::format("{}: {} rows, forecast {} times", name, chosen.size(), ++forecasts));
     const calibration::Profile profile = with(values);
-    in_parallel(chosen.size(), request.threads, [&](std::size_t i) { seconds[i] = estimate_with(shelf, *chosen[i], profile); });
+    in_parallel(chosen.size(), request.threads, [&](std::size_t i) { seconds[i] = step_with(shelf, *chosen[i], profile); });
   };
-  // Of the estimates of large clusters, at these figures; the largest change.
-  const auto correct = [&](const calibration::Profile& profile, bool as_before) {
-    std::vector<double> changes(chosen.size(), 0.0);
-    in_parallel(chosen.size(), request.threads, [&](std::size_t i) {
-      Case& one = *chosen[i];
-      if (!as_before && !one.estimated) return;
-      const double estimated = estimate_with(shelf, one, profile);
-      if (!one.estimated) return;
-      one.looked_s = as_before ? one.before_s : step_with(shelf, one, profile);
-      const double change = *one.looked_s / estimated;
-      one.correction *= change;
-      changes[i] = std::abs(change - 1.0);
-    });
-    return *std::max_element(changes.begin(), changes.end());
-  };
-  static_cast<void>(correct(family.profile, true));
-  calibration::RobustFit fit;
-  bool right = false;
-  for (int round = 0; round < kMostRounds && !right; ++round) {
-    fit = calibration::fit_robustly(measured, {}, figures, estimate, kLimits);
-    std::vector<double> values;
-    for (std::size_t j = 0; j < figures.size(); ++j) {
-      values.push_back(three_digits(fit.figures[j].value));
-      figures[j].start = fit.figures[j].value;
-    }
-    if (round + 1 < kMostRounds) right = correct(with(values), false) < kRight;
-  }
+  const calibration::RobustFit fit = calibration::fit_robustly(measured, {}, figures, forecasts_with, kLimits);
   StepFit result{.family = name, .profile = family.profile};
   result.profile.name = machine_name(family.table, name);
   result.profile.gpus = {name};
@@ -237,10 +201,7 @@ StepFit fit_family(const StepFitRequest& request, const HardwareShelf& shelf, co
   }
   progress(fmt::format("{}: all {} rows", name, family.cases.size()));
   std::vector<double> after(family.cases.size());
-  in_parallel(after.size(), request.threads, [&](std::size_t i) {
-    Case& one = family.cases[i];
-    after[i] = right && one.estimated ? *one.looked_s : step_with(shelf, one, result.profile);  // at the figures of the last look
-  });
+  in_parallel(after.size(), request.threads, [&](std::size_t i) { after[i] = step_with(shelf, family.cases[i], result.profile); });
   for (std::size_t i = 0; i < family.cases.size(); ++i) {
     const Case& one = family.cases[i];
     result.rows.push_back({one.id, one.fitted, one.measured_s, one.before_s, after[i]});

@@ -10,8 +10,8 @@
 // Rows     dealt by a random number of the row's name (row_deal.hpp)
 // Profile  named after table and GPU; `stepcast validate --table T --fitted` finds it in calibration/profiles/machines/
 // Ignores  figures of NICs: rows of several hosts are fitted with the network's profile as it is
-// Cost     some thirty forecasts of the fitted rows. Clusters that have to be simulated worker by worker are estimated by one worker a stage
-//          (estimated_step), times what that was off at the last look: two or three looks
+// Cost     one forecast of each row, and some thirty of the fitted ones. Clusters that have to be simulated worker by worker are so once, as profiles were;
+//          with other figures one worker a stage stands for them (estimated_step), times what that was off by
 #pragma once
 
 #include <cstdint>

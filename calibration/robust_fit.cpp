@@ -58,8 +58,6 @@ class Search {
       high_[j] = std::isfinite(f.high) ? to_x(f, f.high) : std::numeric_limits<double>::infinity();
     }
     x_ = x0_;
-    for (Eigen::Index j = 0; j < p_; ++j)
-      if (at(j).start) x_[j] = std::clamp(to_x(at(j), *at(j).start), low_[j], high_[j]);
     r_ = residuals(x_);
   }
 

@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,12 +27,11 @@ enum class FitScale : std::uint8_t { kLogarithm, kLinear };
 
 struct FreeFigure {
   std::string key;
-  double prior = 0;                  // where the search begins, unless `start` says where
+  double prior = 0;                  // where the search begins, too
   double low = 0;
   double high = std::numeric_limits<double>::infinity();
   double prior_deviation = 1.0;      // d of (1)
   FitScale scale = FitScale::kLogarithm;
-  std::optional<double> start{};
 };
 
 struct FittedFigure {

@@ -4,7 +4,7 @@
 # rows and more to calibration/profiles/machines/, for `stepcast validate --table T --fitted`. The text around the tables is by hand.
 #   scripts/accuracy.sh [FOLDER]     default ../shared/truth; needs a build in build/release; some ten minutes on two idle cores
 #   STEPCAST_TABLES="torchtitan papers" scripts/accuracy.sh     only these tables' lines; others stay
-#   STEPCAST_RESULTS=KEEP scripts/accuracy.sh     keeps what each table printed in KEEP, and takes from there what is there already
+#   STEPCAST_RESULTS=KEEP scripts/accuracy.sh     keeps what each table printed in KEEP, with its rows as JSON, and takes from there what is there already
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 folder=${1:-../shared/truth}
@@ -42,7 +42,7 @@ fit() {  # file, text of the rows' lines, where to print
   [[ -s $3 ]] && return
   awk -v text="$2" 'NR == 1 || text == "" || index($0, text)' "$folder/$1.csv" > "$work/part.csv"
   mkdir -p "$work/profiles"
-  "$program" calibrate --table "$work/part.csv" --rows 30% --seed 1 --date "$day" -o "$work/profiles/" > "$work/printed" 2> "$work/log" || { cat "$work/log" >&2; return 1; }
+  "$program" calibrate --table "$work/part.csv" --rows 30% --seed 1 --date "$day" -o "$work/profiles/" --json "${3%.txt}.json" > "$work/printed" 2> "$work/log" || { cat "$work/log" >&2; return 1; }
   awk -v least="$least_rows" -v file="$1" '
     /^[a-z0-9-]+$/ { gpu = $1 }
     $1 == "fitted" { fitted = $2 }

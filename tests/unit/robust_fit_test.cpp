@@ -93,19 +93,6 @@ TEST_CASE("robust fit: slopes by secants find the same figures with fewer foreca
   CHECK(by_secants < by_differences);
 }
 
-// From where a search ended, the next one begins, with the priors where they were.
-TEST_CASE("robust fit: a search begins where it is told to, and ends where it would have") {
-  Roof r = roof();
-  for (double& intensity : r.intensity) intensity = 1e6;
-  std::vector<FreeFigure> free = kFree;
-  free[0].start = 3e-6;
-  free[1].start = 2e12;
-  free[2].start = 1.9e11;
-  const RobustFit fit = fit_robustly(exact(r), {}, free, r.forecasts());
-  CHECK(fit.figures[1].value == doctest::Approx(2e12).epsilon(2e-3));
-  CHECK(fit.figures[2].value == doctest::Approx(1.6e11).epsilon(1e-3));  // no point tells of it: back to its prior
-}
-
 TEST_CASE("robust fit: a bound holds, and the other figures are fitted at it") {
   const Roof r = roof();
   std::vector<FreeFigure> free = kFree;
