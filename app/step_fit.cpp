@@ -28,6 +28,7 @@ constexpr std::array<std::string_view, 8> kStepFigures{
 
 // A row off by much is off for want of a figure: its error is no measure of how far rows spread.
 constexpr calibration::FitLimits kLimits{.most_iterations = 8, .least_gain = 2e-3, .most_deviation = 0.1, .secant = true};
+constexpr double kTold = 0.05;    // [1] of its prior's variance that rows have to remove of a figure: it stays what it was, else, with its evidence
 constexpr double kStandIn = 0.3;  // [1] least deviation of figures of a profile that stands in
 // Plans of more instructions are made again for each forecast, rather than kept; and so are further ones once so many are kept.
 constexpr std::size_t kLargestKept = 2'000'000;
@@ -184,8 +185,10 @@ StepFit fit_family(const StepFitRequest& request, const HardwareShelf& shelf, co
   const std::string source = fmt::format("stepcast calibrate --table: step times of {} rows of {} of {} on {}, seed {}", chosen.size(), family.cases.size(), family.table, name, request.seed);
   for (const calibration::FittedFigure& f : fit.figures) {
     const std::optional<double> before = calibration::parameter_value(result.profile, f.key);
-    const double value = three_digits(f.value), plus_minus = three_digits(f.plus_minus);
-    calibration::replace_figure(result.profile, f.key, {.value = value, .basis = topology::Basis::kMeasured, .source = source, .plus_minus = plus_minus, .date = request.date});
+    const bool told = f.informed >= kTold;
+    const double value = told ? three_digits(f.value) : before.value_or(f.value);
+    const double plus_minus = three_digits(f.plus_minus);
+    if (told) calibration::replace_figure(result.profile, f.key, {.value = value, .basis = topology::Basis::kMeasured, .source = source, .plus_minus = plus_minus, .date = request.date});
     StepFigure shown{.key = f.key, .informed = f.informed};
     const auto text = [&](double of) {
       calibration::Profile with_it = family.profile;

@@ -5,6 +5,7 @@
 // Figures  kStepFigures (step_fit.cpp): host time of kernels, collectives, recomputed blocks and steps, what a collective waits beyond its
 //          own time, the sustained clock, the memory bandwidth that kernels reach: what differs from one machine and software stack to
 //          the next. Kernels' own efficiencies are left to `stepcast validate --kernels` and its tables
+// Untold   figures of whose variance the rows remove less than 5 % stay what they were
 // Family   rows of one GPU of the catalogue; those that are refused or have no step time are left out
 // Priors   a profile that stands in for another GPU than its own is known to 30 % at best
 // Rows     dealt by a random number of the row's name (row_deal.hpp)

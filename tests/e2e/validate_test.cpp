@@ -146,6 +146,29 @@ TEST_CASE("validate: the rows of a table that are worse than a share, the worst 
   refused("calibrate --table " + file + " --rows much", "not a share of the rows");
 }
 
+// Three short runs under the name of a shipped table: its machines' host takes longer, and one of three rows is one that a fit would see.
+TEST_CASE("validate: a table with the shipped profile of its machines") {
+  const TemporaryDirectory place;
+  const std::string file = (place.path() / "runs.csv").string();
+  std::ofstream table{file};
+  table << "row_id,family,gpu,n_gpus,gpus_per_node,layers,hidden,heads,seq_len,global_batch,micro_batch,vocab,tp,dp,precision,recompute,step_s\n";
+  for (const int layers : {4, 8, 12}) table << fmt::format("run-{},megatron_core_golden,H100-SXM,2,8,{},512,8,1024,4,2,50304,2,1,bf16,none,0.1\n", layers, layers);
+  table.close();
+  const auto shipped = nlohmann::json::parse(run_stepcast("validate --table " + file + " --json -").out);
+  const auto fitted = nlohmann::json::parse(run_stepcast("validate --table " + file + " --fitted --json -").out);
+  int seen = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(fitted["rows"][i]["fitted_profile"] == "megatron_core_golden-h100-sxm");
+    CHECK(shipped["rows"][i]["fitted_profile"].is_null());
+    CHECK(fitted["rows"][i]["forecast_step_s"].get<double>() > 1.5 * shipped["rows"][i]["forecast_step_s"].get<double>());
+    seen += fitted["rows"][i]["seen_by_fit"].get<bool>() ? 1 : 0;
+  }
+  CHECK(seen == 1);
+  const Outcome text = run_stepcast("validate --table " + file + " --fitted");
+  CHECK(text.out.find("seen by the profile's fit       1 rows: mean") != std::string::npos);
+  CHECK(text.out.find("held out from it                2 rows: mean") != std::string::npos);
+}
+
 TEST_CASE("validate: what does not go together is refused") {
   refused("validate", "nothing to validate");
   refused("validate " + kScenario, "--db FILE");
