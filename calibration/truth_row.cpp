@@ -57,7 +57,7 @@ constexpr std::array kFrameworks{
     Framework{"Megatron-Core", "flash", true, false, true, true, true, 0.0, "messages"},
     Framework{"Megatron-Bridge", "flash", true, false, true, true, true, 0.0, "messages"},
     Framework{"Megatron", "flash", true, false, true, true, true, 0.0, "messages"},
-    Framework{"DeepSpeed ZeRO-3", "unfused", true, false, false, true, false, 0.1, "never"},
+    Framework{"DeepSpeed", "unfused", true, false, false, true, false, 0.1, "never"},
     // llm-foundry: eager PyTorch modules, but a fused cross-entropy (loss_fn: fused_crossentropy); reduction precision by its
     // mixed-precision mode (below).
     Framework{"Composer", "flash-1", false, true, false, true, true, 0.0, "never"},

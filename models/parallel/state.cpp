@@ -52,7 +52,7 @@ PersistentState persistent_state(const StageModel& model, const Strategy& strate
   if (offloads_gradients(strategy)) state.gradients = Bytes{0};
   if (strategy.offload.states()) state.optimizer -= Bytes{shard * (offloaded_state_bytes(strategy) - (strategy.offload.master && master == 0 ? plan::element_bytes(strategy.dtype) : 0))};
   if (strategy.keeps_buckets) state.buckets = state.gradients;
-  if (strategy.keeps_low_gradients) state.gradients += Bytes{state.gradient_elements * plan::element_bytes(strategy.dtype)};
+  if (strategy.keeps_low_gradients && !offloads_gradients(strategy)) state.gradients += Bytes{state.gradient_elements * plan::element_bytes(strategy.dtype)};
   if (strategy.fused_accumulation && strategy.zero < 2)
     state.placeholders = Bytes{elements_by_shape(model) * plan::element_bytes(strategy.dtype)};
   return state;

@@ -72,6 +72,16 @@ TEST_CASE("offload: an optimizer on the host's cores moves 4 P bytes") {
   CHECK(state_of(s).parameters == Bytes{2 * kP});
 }
 
+// DeepSpeed's fp16 gradients beside fp32 sums: neither stays.
+TEST_CASE("offload: gradients that leave are not kept in another format either") {
+  Strategy s = base();
+  s.gradient_dtype = plan::Dtype::kFp32;
+  s.keeps_low_gradients = true;
+  CHECK(state_of(s).gradients == Bytes{6 * kP});
+  s.offload = {.master = true, .momentum = true, .variance = true, .update_on_host = true};
+  CHECK(state_of(s).gradients == Bytes{0});
+}
+
 // From the second micro-batch on the sum comes in, is added to, and goes out.
 TEST_CASE("offload: accumulated gradients travel with every micro-batch") {
   Strategy s = base(3);

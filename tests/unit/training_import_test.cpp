@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "app/importers/training/training_import.hpp"
 #include "sim/scenario/load.hpp"
 #include "tests/support/source_dir.hpp"
@@ -57,13 +59,30 @@ TEST_CASE("training import: DeepSpeed fills in the micro-batch") {
   CHECK(value(read, "parallel.dp") == "8");
   CHECK(value(read, "parallel.zero") == "2");
   CHECK(value(read, "parallel.bucket") == "1000000000 B");
-  CHECK(has_fate(read, "zero_optimization.offload_optimizer.device", Fate::kNotExpressed));
+  CHECK(value(read, "memory.offload") == "[master, momentum, variance]");
   CHECK(has_fate(read, "optimizer.params.lr", Fate::kIgnored));
   CHECK(has_fate(read, "novel_key", Fate::kNotExpressed));
   const scenario::Scenario s = load(read);
   CHECK(s.batch.global == 32);
   CHECK(s.training.precision == scenario::Precision::kBf16);
   CHECK(s.parallel.bucket == Bytes{1'000'000'000});
+}
+
+TEST_CASE("training import: DeepSpeed's optimizer and parameters in host memory, but not in files") {
+  const auto offload = [](const char* optimizer, const char* parameters) {
+    return import(kDeepSpeed, fmt::format(R"({{"train_batch_size": 32, "zero_optimization": {{"stage": 3, "offload_optimizer": {{"device": "{}"}},
+      "offload_param": {{"device": "{}", "pin_memory": true}}}}, "bf16": {{"enabled": true}}}})", optimizer, parameters));
+  };
+  const TrainingImport both = offload("cpu", "cpu");
+  CHECK(value(both, "memory.offload") == "[master, momentum, variance, parameters]");
+  CHECK(load(both).memory.offload.size() == 4);
+  CHECK(value(offload("none", "cpu"), "memory.offload") == "[parameters]");
+  CHECK_FALSE(offload("none", "none").has("memory.offload"));
+  const TrainingImport whole = import(kDeepSpeed, R"({"train_batch_size": 32, "zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}, "bf16": {"enabled": true}})");
+  CHECK_FALSE(whole.has("memory.offload"));
+  const TrainingImport files = offload("nvme", "none");
+  CHECK_FALSE(files.has("memory.offload"));
+  CHECK(has_fate(files, "zero_optimization.offload_optimizer.device", Fate::kNotExpressed));
 }
 
 TEST_CASE("training import: what is auto is left to defaults, and said") {

@@ -2,7 +2,12 @@
 #include <doctest/doctest.h>
 
 #include "calibration/truth_offload.hpp"
+#include "calibration/truth_row.hpp"
+#include "sim/base/csv.hpp"
+#include "tests/support/source_dir.hpp"
+#include "topologies/catalogue.hpp"
 
+using namespace stepcast;
 using namespace stepcast::calibration;
 
 TEST_SUITE_BEGIN("unit");
@@ -33,6 +38,28 @@ TEST_CASE("truth rows: offload of DeepSpeed") {
   CHECK(offload_words({.stated = "cpu optimizer + activation (stated for the study)", .zero = 3}).memory == ", offload: [master, momentum, variance, residuals]");
   CHECK(offload_words({.stated = "cpu (Gemini auto placement)", .zero = 3}).assumed.size() == 1);
   CHECK_FALSE(offload_words({.stated = "nvme optimizer + nvme params (ZeRO-Infinity)"}).refusal.empty());
+}
+
+// The whole scenario of a row: DeepSpeed's ZeRO-3 with everything on the host, experts on several hosts.
+TEST_CASE("truth rows: what is stated reaches the scenario") {
+  const topology::Catalogue catalogue = topology::load_catalogue(STEPCAST_SOURCE_DIR "/topologies/data");
+  const std::string columns = "row_id,model,gpu,n_gpus,gpus_per_node,intra_node,layers,hidden,heads,kv_heads,ffn,gated_mlp,vocab,seq_len,global_batch,micro_batch,dp,ep,experts,moe_topk,moe_ffn,zero,offload,precision,framework,step_s\n";
+  const auto scenario = [&](const std::string& row) {
+    const std::vector<TruthRow> rows = read_truth_table(CsvTable::parse(columns + row + "\n", "t.csv"), catalogue);
+    REQUIRE(rows.size() == 1);
+    CHECK(rows[0].refusal == "");
+    return rows[0].scenario;
+  };
+  const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  const std::string offloaded =
+      scenario("a,Qwen2.5-7B,RTX4090,4,4,PCIe4,28,3584,28,4,18944,1,152064,1024,512,32,4,,,,,3,cpu optimizer+params (DeepSpeed ZeRO-3 offload),bf16 (AdamW fp32 or bf16 "
+               "master per config),LLaMA-Factory + DeepSpeed,75");
+  CHECK(has(offloaded, "offload: [master, momentum, variance, parameters]"));
+  CHECK(has(offloaded, "prefetch: 0, gather_by_matrix: true"));
+  CHECK(has(offloaded, "fp32_master: false"));
+  CHECK(has(offloaded, "gradients: bf16"));
+  const std::string wide = scenario("c,DeepSeek-V3,B200,32,8,NVLink5+NVSwitch,8,7168,128,128,18432,1,129280,4096,32,1,32,32,256,8,2048,1,none,bf16,Megatron-Bridge 26.04.01,3");
+  CHECK(has(wide, "ep: 32, ep_within: 8"));
 }
 
 TEST_SUITE_END();

@@ -39,7 +39,7 @@ void reshard(const SourceKey& key, TrainingImport& out) {
 
 void only_off(const SourceKey& key, TrainingImport& out) {
   if (flag(key)) {
-    out.not_expressed(key, "offload to host memory is not modelled yet");
+    out.not_expressed(key, "set memory.offload by hand (docs/guide/offload.md)");
   } else {
     out.understood(key, "off");
   }
@@ -49,7 +49,7 @@ void offload_device(const SourceKey& key, TrainingImport& out) {
   if (one_of_words(key, {{"none", "no"}, {"null", "no"}, {"cpu", "yes"}, {"nvme", "yes"}}) == "no") {
     out.understood(key, "no offload");
   } else {
-    out.not_expressed(key, "offload to host memory or NVMe is not modelled yet");
+    out.not_expressed(key, "set memory.offload by hand (docs/guide/offload.md); NVMe is not modelled");
   }
 }
 

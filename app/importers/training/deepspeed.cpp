@@ -1,13 +1,18 @@
 // DeepSpeed's ds_config.json. Source of the keys: DeepSpeed's documentation of its configuration (config-json),
 // version 0.18; old names (cpu_offload, bfloat16, stage3_gather_fp16_weights_on_model_save) as older files have them.
 #include <array>
+#include <initializer_list>
+
+#include <fmt/format.h>
 
 #include "app/importers/training/training_import.hpp"
+#include "sim/base/text.hpp"
 
 namespace stepcast::app {
 namespace {
 
-constexpr const char* kOffload = "offload to host memory or NVMe is not modelled yet";
+constexpr const char* kOffload = "of offload, only where optimizer and parameters lie is modelled";
+constexpr const char* kNvme = "offload to NVMe is not modelled yet";
 
 void precision(const SourceKey& key, TrainingImport& out) {
   const std::string name = key.name.substr(0, 4) == "fp16" ? "fp16" : "bf16";
@@ -18,13 +23,15 @@ void precision(const SourceKey& key, TrainingImport& out) {
   }
 }
 
-void offload_device(const SourceKey& key, TrainingImport& out) {
-  if (one_of_words(key, {{"none", "no"}, {"cpu", "yes"}, {"nvme", "yes"}, {"null", "no"}}) == "no") {
-    out.understood(key, "no offload");
-  } else {
-    out.not_expressed(key, kOffload);
-  }
+void offload_to(const SourceKey& key, TrainingImport& out, std::initializer_list<const char*> parts) {
+  const std::string device = one_of_words(key, {{"none", "no"}, {"cpu", "yes"}, {"nvme", "file"}, {"null", "no"}});
+  if (device == "no") return out.understood(key, "no offload");
+  if (device == "file") return out.not_expressed(key, kNvme);
+  out.offload.insert(out.offload.end(), parts.begin(), parts.end());
+  out.set(key, "memory.offload", fmt::format("[{}]", join(out.offload, ", ")));
 }
+void offload_optimizer(const SourceKey& key, TrainingImport& out) { offload_to(key, out, {"master", "momentum", "variance"}); }
+void offload_parameters(const SourceKey& key, TrainingImport& out) { offload_to(key, out, {"parameters"}); }
 
 void only_off(const SourceKey& key, TrainingImport& out) {
   if (flag(key)) {
@@ -73,8 +80,8 @@ constexpr std::array kHandlers{
                  o.bucket_elements = whole_number(k);
                  o.understood(k, "parallel.bucket");
                }},
-    KeyHandler{"zero_optimization.offload_optimizer.device", offload_device},
-    KeyHandler{"zero_optimization.offload_param.device", offload_device},
+    KeyHandler{"zero_optimization.offload_optimizer.device", offload_optimizer},
+    KeyHandler{"zero_optimization.offload_param.device", offload_parameters},
     KeyHandler{"zero_optimization.cpu_offload", only_off},
     KeyHandler{"zero_optimization.cpu_offload_params", only_off},
     KeyHandler{"zero_optimization.zero_hpz_partition_size", hpz},

@@ -49,6 +49,18 @@ std::int64_t likely_dp(const TrainingImport& out, std::int64_t full) {
   return dp;
 }
 
+// DeepSpeed's offload_param is of stage 3 alone.
+void drop_offloaded_parameters(TrainingImport& out) {
+  const auto found = out.settings.find("memory.offload");
+  if (found == out.settings.end() || found->second.origin == "--set" || out.whole("parallel.zero", 0) == 3 || std::erase(out.offload, "parameters") == 0) return;
+  out.remarks.emplace_back("parameters stay on the device: they are offloaded with zero 3 only");
+  if (out.offload.empty()) {
+    out.settings.erase(found);
+  } else {
+    found->second.value = fmt::format("[{}]", join(out.offload, ", "));
+  }
+}
+
 // Degrees, size and kind of the cluster.
 void choose_cluster(TrainingImport& out, const topology::Catalogue& catalogue) {
   out.assume("cluster.node", kUsualNode, "the file does not say: --set cluster.node=KIND");
@@ -123,6 +135,7 @@ TrainingImport import_training(const TrainingForm& form, const std::string& text
   TrainingImport out;
   apply_keys(form, form.read(text, file), out);
   override_with(sets, out);
+  drop_offloaded_parameters(out);
   choose_model(out);
   choose_cluster(out, catalogue);
   choose_batch(out);

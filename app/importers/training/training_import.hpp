@@ -52,6 +52,7 @@ class TrainingImport {
   std::optional<std::int64_t> replicas;      // of HSDP
   std::optional<std::int64_t> shards;        // of FSDP; 0: what is left
   std::optional<std::int64_t> bucket_elements;
+  std::vector<std::string> offload;          // words of memory.offload, of several keys
   std::optional<std::string> unknown_model;  // one that the file names and the catalogue lacks
 
   void set(const SourceKey& key, const std::string& path, const std::string& value);
