@@ -7,7 +7,7 @@
 //          the next. Kernels' own efficiencies are left to `stepcast validate --kernels` and its tables
 // Untold   figures of whose variance the rows remove less than 5 % stay what they were
 // Family   rows of one GPU of the catalogue; those that are refused or have no step time are left out
-// Priors   a profile that stands in for another GPU than its own is known to 30 % at best
+// Priors   figures of a GPU hold for another machine with it to 8 % at best, of a GPU that stands in for another to 30 %
 // Rows     dealt by a random number of the row's name (row_deal.hpp)
 // Profile  named after table and GPU; `stepcast validate --table T --fitted` finds it in calibration/profiles/machines/
 // Ignores  figures of NICs: rows of several hosts are fitted with the network's profile as it is
