@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "app/command_line.hpp"
+#include "app/cli/command_line.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
 

@@ -1,5 +1,5 @@
 // topologies/refusal.hpp — how this folder refuses what a scenario asks for: at a key, without a position; whoever
-// knows the file adds it (app/placed.hpp).
+// knows the file adds it (app/scenario/placed.hpp).
 #pragma once
 
 #include <cstdint>

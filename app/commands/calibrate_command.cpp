@@ -6,14 +6,14 @@
 
 #include <fmt/format.h>
 
-#include "app/calibrated_profile.hpp"
-#include "app/cluster_file.hpp"
+#include "app/calibrate/calibrated_profile.hpp"
+#include "app/calibrate/kernel_calibration.hpp"
+#include "app/calibrate/point_calibration.hpp"
+#include "app/calibrate/step_fit.hpp"
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
-#include "app/kernel_calibration.hpp"
-#include "app/point_calibration.hpp"
-#include "app/share_text.hpp"
-#include "app/step_fit.hpp"
+#include "app/cli/share_text.hpp"
+#include "app/scenario/cluster_file.hpp"
 #include "calibration/profile_edit.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"

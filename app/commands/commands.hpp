@@ -1,7 +1,7 @@
 // app/commands/commands.hpp — one maker a command; each stands in its own file in this folder.
 #pragma once
 
-#include "app/command.hpp"
+#include "app/cli/command.hpp"
 
 namespace stepcast::app {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "app/command.hpp"
-#include "app/forecast.hpp"
-#include "app/setup.hpp"
+#include "app/cli/command.hpp"
+#include "app/forecast/forecast.hpp"
+#include "app/scenario/setup.hpp"
 #include "sim/scenario/load.hpp"
 
 namespace stepcast::app {

@@ -3,8 +3,8 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
-#include "app/comparison.hpp"
-#include "app/forecast_json.hpp"
+#include "app/forecast/comparison.hpp"
+#include "app/forecast/forecast_json.hpp"
 #include "sim/base/diagnostic.hpp"
 
 namespace stepcast::app {

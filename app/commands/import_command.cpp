@@ -5,14 +5,14 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/cli/terminal.hpp"
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
 #include "app/commands/import_measurements.hpp"
 #include "app/commands/import_topology.hpp"
 #include "app/commands/import_training.hpp"
-#include "app/forecast_json.hpp"
-#include "app/nccl_store.hpp"
-#include "app/terminal.hpp"
+#include "app/forecast/forecast_json.hpp"
+#include "app/measure/nccl_store.hpp"
 #include "calibration/byte_stream.hpp"
 #include "calibration/nccl_tests_log.hpp"
 #include "sim/base/diagnostic.hpp"

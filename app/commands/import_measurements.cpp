@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "app/forecast_json.hpp"
-#include "app/imported_run.hpp"
+#include "app/forecast/forecast_json.hpp"
+#include "app/measure/imported_run.hpp"
 #include "calibration/byte_stream.hpp"
 #include "calibration/kineto_trace.hpp"
 #include "calibration/nsys_trace.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/command.hpp"
+#include "app/cli/command.hpp"
 #include "app/commands/common_options.hpp"
 #include "sim/trace/store.hpp"
 

@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "app/forecast_json.hpp"
-#include "app/hardware_shelf.hpp"
+#include "app/forecast/forecast_json.hpp"
 #include "app/importers/ibnetdiscover.hpp"
 #include "app/importers/nccl_topology.hpp"
 #include "app/importers/slurm_topology.hpp"
 #include "app/importers/smi_topology.hpp"
+#include "app/scenario/hardware_shelf.hpp"
 #include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
 #include "topologies/catalogue.hpp"

@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "app/forecast_json.hpp"
-#include "app/hardware_shelf.hpp"
+#include "app/forecast/forecast_json.hpp"
 #include "app/importers/imported_network.hpp"
 #include "app/importers/training/training_import.hpp"
+#include "app/scenario/hardware_shelf.hpp"
 #include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
 #include "sim/scenario/load.hpp"

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "app/commands/commands.hpp"
-#include "app/hardware_shelf.hpp"
+#include "app/scenario/hardware_shelf.hpp"
 #include "models/workload/presets.hpp"
 #include "sim/base/file.hpp"
 #include "sim/base/text.hpp"

@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "app/forecast_json.hpp"
-#include "app/forecast_text.hpp"
-#include "app/model_choice.hpp"
+#include "app/forecast/forecast_json.hpp"
+#include "app/forecast/forecast_text.hpp"
+#include "app/scenario/model_choice.hpp"
 #include "models/parallel/estimators.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"

@@ -8,11 +8,11 @@
 
 #include <fmt/format.h>
 
-#include "app/cluster_file.hpp"
-#include "app/collective_machine.hpp"
-#include "app/collective_text.hpp"
-#include "app/size_list.hpp"
-#include "app/volume_file.hpp"
+#include "app/cli/size_list.hpp"
+#include "app/network/collective_machine.hpp"
+#include "app/network/collective_text.hpp"
+#include "app/scenario/cluster_file.hpp"
+#include "app/scenario/volume_file.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"
 

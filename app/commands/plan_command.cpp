@@ -3,7 +3,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
-#include "app/model_choice.hpp"
+#include "app/scenario/model_choice.hpp"
 #include "models/parallel/schedule_file.hpp"
 #include "models/parallel/schedule_picture.hpp"
 #include "sim/base/diagnostic.hpp"

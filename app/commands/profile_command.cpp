@@ -1,7 +1,7 @@
 // `stepcast profile`: the figures of a calibration profile, and where two profiles differ.
+#include "app/calibrate/profile_table.hpp"
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
-#include "app/profile_table.hpp"
 #include "sim/base/diagnostic.hpp"
 
 namespace stepcast::app {

@@ -1,5 +1,5 @@
 // `stepcast completion` and `stepcast man`: texts written from the command table.
-#include "app/command_texts.hpp"
+#include "app/cli/command_texts.hpp"
 #include "app/commands/commands.hpp"
 #include "sim/base/file.hpp"
 

@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include "app/cluster_file.hpp"
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
-#include "app/forecast_json.hpp"
-#include "app/hardware_shelf.hpp"
-#include "app/routing_choice.hpp"
+#include "app/forecast/forecast_json.hpp"
+#include "app/scenario/cluster_file.hpp"
+#include "app/scenario/hardware_shelf.hpp"
+#include "app/scenario/routing_choice.hpp"
 #include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
 #include "topologies/bisection.hpp"

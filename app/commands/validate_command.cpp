@@ -6,9 +6,9 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/common_options.hpp"
 #include "app/commands/validate_scenario.hpp"
-#include "app/hardware_shelf.hpp"
-#include "app/share_text.hpp"
-#include "app/truth_table.hpp"
+#include "app/cli/share_text.hpp"
+#include "app/scenario/hardware_shelf.hpp"
+#include "app/validate/truth_table.hpp"
 #include "calibration/kernel_tables.hpp"
 #include "sim/base/diagnostic.hpp"
 

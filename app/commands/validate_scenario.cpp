@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "app/forecast_json.hpp"
-#include "app/hardware_shelf.hpp"
-#include "app/validation.hpp"
+#include "app/forecast/forecast_json.hpp"
+#include "app/scenario/hardware_shelf.hpp"
+#include "app/validate/validation.hpp"
 #include "executor/common/machine_facts.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/text.hpp"

@@ -1,7 +1,7 @@
 // app/commands/validate_scenario.hpp — `stepcast validate S.yaml --db F`: a scenario's forecast against a measured run of it.
 #pragma once
 
-#include "app/command.hpp"
+#include "app/cli/command.hpp"
 #include "app/commands/common_options.hpp"
 
 namespace stepcast::app {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "app/cluster_file.hpp"
-#include "app/collective_cases.hpp"
-#include "app/collective_times.hpp"
+#include "app/network/collective_cases.hpp"
+#include "app/network/collective_times.hpp"
+#include "app/scenario/cluster_file.hpp"
 #include "tests/support/shared_data.hpp"
 
 using namespace stepcast;

@@ -16,9 +16,9 @@
 
 #include <fmt/format.h>
 
-#include "app/connection_matrix.hpp"
-#include "app/recorded_flows.hpp"
-#include "app/replay.hpp"
+#include "app/network/connection_matrix.hpp"
+#include "app/network/recorded_flows.hpp"
+#include "app/network/replay.hpp"
 #include "models/network/transport/fluid_transport.hpp"
 #include "models/network/transport/transport_models.hpp"
 #include "sim/base/csv.hpp"

@@ -143,7 +143,7 @@ TEST_CASE("style: the layer rule objects to what it must") {
   CHECK(objection("sim/engine/x.cpp", {true, "sim/base/time.hpp"}).empty());
   CHECK_FALSE(objection("sim/base/x.hpp", {true, "sim/engine/engine.hpp"}).empty());
   CHECK_FALSE(objection("sim/flow/x.cpp", {true, "sim/engine/engine.hpp"}).empty());
-  CHECK_FALSE(objection("sim/run/x.cpp", {true, "app/forecast.hpp"}).empty());
+  CHECK_FALSE(objection("sim/run/x.cpp", {true, "app/forecast/forecast.hpp"}).empty());
   CHECK_FALSE(objection("models/gpu/x.cpp", {false, "yaml-cpp/yaml.h"}).empty());
   CHECK_FALSE(objection("app/x.cpp", {false, "sqlite3.h"}).empty());
   CHECK_FALSE(objection("executor/common/x.cpp", {true, "sim/scenario/scenario.hpp"}).empty());

@@ -3,9 +3,9 @@
 //   => 4 samples/s, 4000 tokens/s, 2000 per GPU, 100 TFLOP/s/GPU, MFU 0.5
 #include <doctest/doctest.h>
 
-#include "app/forecast.hpp"
-#include "app/forecast_json.hpp"
-#include "app/forecast_text.hpp"
+#include "app/forecast/forecast.hpp"
+#include "app/forecast/forecast_json.hpp"
+#include "app/forecast/forecast_text.hpp"
 
 namespace {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "app/extrapolation.hpp"
-#include "app/setup.hpp"
+#include "app/forecast/extrapolation.hpp"
+#include "app/scenario/setup.hpp"
 #include "sim/scenario/load.hpp"
 #include "tests/support/source_dir.hpp"
 

@@ -1,7 +1,7 @@
 // The points that `measure` times are plans that the checker accepts; known ones are left out.
 #include <doctest/doctest.h>
 
-#include "app/measure_points.hpp"
+#include "app/measure/measure_points.hpp"
 #include "sim/plan/check.hpp"
 
 using namespace stepcast;

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "app/hardware_shelf.hpp"
-#include "app/setup.hpp"
+#include "app/scenario/hardware_shelf.hpp"
+#include "app/scenario/setup.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/scenario/load.hpp"
 #include "tests/support/source_dir.hpp"

@@ -6,9 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/measured_point.hpp"
-#include "app/point_calibration.hpp"
-#include "app/stored_points.hpp"
+#include "app/calibrate/point_calibration.hpp"
+#include "app/calibrate/stored_points.hpp"
+#include "app/measure/measured_point.hpp"
 #include "calibration/gpu_parameters.hpp"
 #include "calibration/profile_parameters.hpp"
 #include "sim/base/diagnostic.hpp"

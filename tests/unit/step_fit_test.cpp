@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "app/row_deal.hpp"
-#include "app/setup.hpp"
-#include "app/step_fit.hpp"
-#include "app/truth_table.hpp"
+#include "app/calibrate/row_deal.hpp"
+#include "app/calibrate/step_fit.hpp"
+#include "app/scenario/setup.hpp"
+#include "app/validate/truth_table.hpp"
 #include "calibration/profile_parameters.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"

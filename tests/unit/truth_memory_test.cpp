@@ -1,7 +1,7 @@
 // A published memory figure says what it counts; a forecast answers with the like.
 #include <doctest/doctest.h>
 
-#include "app/truth_memory.hpp"
+#include "app/validate/truth_memory.hpp"
 
 using namespace stepcast;
 using calibration::memory_figure;

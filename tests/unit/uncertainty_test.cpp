@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "app/uncertainty.hpp"
+#include "app/forecast/uncertainty.hpp"
 #include "calibration/profile_parameters.hpp"
 #include "sim/scenario/load.hpp"
 #include "tests/support/source_dir.hpp"

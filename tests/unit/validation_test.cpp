@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "app/validation.hpp"
+#include "app/validate/validation.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/plan/builder.hpp"
 #include "sim/run/spans.hpp"

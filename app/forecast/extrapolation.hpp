@@ -1,0 +1,20 @@
+// app/forecast/extrapolation.hpp — what a forecast asks of its profile beyond the measurements that the profile's figures were fitted on
+// (`fitted_on`). Nothing is refused: the model's form goes on, and the summary and the JSON say so.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/scenario/setup.hpp"
+
+namespace stepcast::app {
+
+// One line for each kind of kernel or collective that lies outside, with what was asked and what was fitted; empty: nothing does.
+// Nothing at all where the profile states no ranges.
+std::optional<std::vector<std::string>> extrapolated(const Setup& setup);
+
+// "all_reduce between hosts": how `fitted_on` names a range of collectives.
+std::string collective_range(plan::CollectiveKind kind, bool between_hosts);
+
+}  // namespace stepcast::app
