@@ -231,7 +231,7 @@ TEST_CASE("network: a traffic file runs packet by packet beside the fluid, the s
   CHECK(outcome.out.find("packets (roce_pfc)") != std::string::npos);
 }
 
-TEST_CASE("network: a flow alone is as fast by packets as by the fluid; flows inside a host have none") {
+TEST_CASE("network: a flow alone is as fast by packets as by the fluid, flows inside a host have none") {
   const TemporaryDirectory place;
   const std::string file = (place.path() / "one.yaml").string();
   const std::string cluster = "cluster: {nodes: 2, node: dgx-h100, fabric: {preset: clos}}\n";

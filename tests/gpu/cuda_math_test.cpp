@@ -11,10 +11,12 @@
 #include "executor/cuda/cuda_math.hpp"
 #include "executor/cuda/kernels.hpp"
 #include "sim/base/random.hpp"
+#include "tests/support/random_values.hpp"
 #include "tests/support/relative_distance.hpp"
 
 using namespace stepcast;
 using namespace stepcast::executor;
+using stepcast::test::random_values;
 using stepcast::test::relative_distance;
 
 TEST_SUITE_BEGIN("gpu");
@@ -23,13 +25,6 @@ namespace {
 
 using Floats = std::vector<float>;
 constexpr double kTolerance = 1e-5;
-
-Floats random_values(std::size_t count, std::uint64_t seed) {
-  Rng rng{seed, "gpu test"};
-  Floats values(count);
-  for (float& v : values) v = static_cast<float>(rng.uniform(-1.0, 1.0));
-  return values;
-}
 
 // The same arrays on both; a call is made on each and one array compared.
 class Both {

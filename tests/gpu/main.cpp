@@ -5,15 +5,18 @@
 #include <iostream>
 
 #include "executor/cuda/check.hpp"
+#include "tests/support/arguments.hpp"
 
 int main(int argc, char** argv) {
+  const std::vector<std::string> arguments = stepcast::test::doctest_arguments(argc, argv);
+  doctest::Context context{argc, stepcast::test::pointers_to(arguments).data()};
   for (int i = 1; i < argc; ++i) {
-    if (std::strstr(argv[i], "list-test") != nullptr || std::strcmp(argv[i], "-ltc") == 0) return doctest::Context{argc, argv}.run();
+    if (std::strstr(argv[i], "list-test") != nullptr || std::strcmp(argv[i], "-ltc") == 0) return context.run();
   }
   int gpus = 0;
   if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) {
     std::cout << "skipped: no GPU is here\n";
     return 77;
   }
-  return doctest::Context{argc, argv}.run();
+  return context.run();
 }

@@ -82,7 +82,7 @@ TEST_CASE("gpu: more of any rate never slows a kernel") {
   }
 }
 
-TEST_CASE("gpu: attention grows with the sequence; causal costs no more than full") {
+TEST_CASE("gpu: attention grows with the sequence, causal costs no more than full") {
   const GpuModel model{round_gpu()};
   Duration last;
   for (std::int64_t s = 128; s <= 8192; s += 128) {

@@ -106,7 +106,7 @@ TEST_CASE("e-ecmp: the rate of rings grows with the QPs as the Monte-Carlo table
   }
 }
 
-TEST_CASE("e-ecmp: more QPs never slow the mean; without the QP in the hash one port for all gains nothing") {
+TEST_CASE("e-ecmp: more QPs never slow the mean, without the QP in the hash one port for all gains nothing") {
   const Racks racks{2, 32};
   double before = 0.0;
   for (const std::uint32_t qps : {1U, 2U, 4U, 8U, 16U, 64U}) {

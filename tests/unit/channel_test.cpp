@@ -42,7 +42,7 @@ TEST_CASE("channel: without buffers both sides wait for each other") {
   CHECK(out.over.front().moving_since == us(30));
 }
 
-TEST_CASE("channel: an eager message moves when it is sent; one that was there first is copied") {
+TEST_CASE("channel: an eager message moves when it is sent, one that was there first is copied") {
   // 1 kB at 1 GB/s: 1 us.
   const network::Ahead ahead{.eager = kKilobyte, .buffered = kKilobyte, .copy_rate = 1e9};
   Channel channel{ahead};

@@ -142,7 +142,7 @@ IdleRates rates(double ring, double tree, double nvls = 0.0) {
 }  // namespace
 
 // A ring at 360 GB/s; the tree's busiest edge carries twice the share, so it moves at half of that.
-TEST_CASE("collective: small messages take LL, large ones Simple; long rings lose to trees when small") {
+TEST_CASE("collective: small messages take LL, large ones Simple, long rings lose to trees when small") {
   const Layout node{.ranks = 8, .hosts = 1};
   const auto pick = [](const Layout& layout, Bytes bytes, const Forced& forced = {}) {
     return choose(CollectiveKind::kAllReduce, bytes, layout, rates(360e9, 180e9), forced, {});

@@ -8,11 +8,12 @@
 
 #include "executor/common/kernels/flash.hpp"
 #include "executor/cpu/attention.hpp"
-#include "sim/base/random.hpp"
+#include "tests/support/random_values.hpp"
 #include "tests/support/relative_distance.hpp"
 
 using namespace stepcast;
 using namespace stepcast::executor;
+using stepcast::test::random_values;
 using stepcast::test::relative_distance;
 
 TEST_SUITE_BEGIN("unit");
@@ -53,13 +54,6 @@ class OneThread {
     }
   }
 };
-
-Floats random_values(std::int64_t count, std::uint64_t seed) {
-  Rng rng{seed, "flash test"};
-  Floats values(static_cast<std::size_t>(count));
-  for (float& v : values) v = static_cast<float>(rng.uniform(-1.0, 1.0));
-  return values;
-}
 
 kernels::FlashShape flash_shape(const plan::AttentionShape& s) {
   return {s.batch, s.query_heads, s.kv_heads, s.query_length, s.kv_length, static_cast<int>(s.head_dim), static_cast<int>(s.value_dim), s.causal, s.window.value_or(0)};

@@ -10,11 +10,12 @@
 #include "executor/cpu/cpu_math.hpp"
 #include "executor/cpu/gemm.hpp"
 #include "executor/common/host_adam.hpp"
-#include "sim/base/random.hpp"
+#include "tests/support/random_values.hpp"
 #include "tests/support/relative_distance.hpp"
 
 using namespace stepcast;
 using namespace stepcast::executor;
+using stepcast::test::random_values;
 using stepcast::test::relative_distance;
 
 TEST_SUITE_BEGIN("unit");
@@ -22,13 +23,6 @@ TEST_SUITE_BEGIN("unit");
 namespace {
 
 using Floats = std::vector<float>;
-
-Floats random_values(std::size_t count, std::uint64_t seed) {
-  Rng rng{seed, "kernel test"};
-  Floats values(count);
-  for (float& v : values) v = static_cast<float>(rng.uniform(-1.0, 1.0));
-  return values;
-}
 
 std::size_t count(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d = 1) { return static_cast<std::size_t>(a * b * c * d); }
 

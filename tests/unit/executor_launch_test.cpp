@@ -47,7 +47,7 @@ void exchange(const std::string& address, std::uint32_t size) {
 
 }  // namespace
 
-TEST_CASE("place: Open MPI, Slurm and torchrun say who one is; without them one is alone") {
+TEST_CASE("place: Open MPI, Slurm and torchrun say who one is, without them one is alone") {
   CHECK(place({}).size == 1);
   CHECK(place({{"RANK", "3"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}}).local_rank == 1);
   CHECK(place({{"SLURM_PROCID", "5"}, {"SLURM_NTASKS", "6"}}).rank == 5);
@@ -67,7 +67,7 @@ TEST_CASE("rendezvous: processes exchange values over a folder and over TCP") {
   exchange("tcp:127.0.0.1:" + std::to_string(20'000 + ::getpid() % 20'000), 4);
 }
 
-TEST_CASE("rendezvous: who waits in vain is told for what; bad addresses are refused") {
+TEST_CASE("rendezvous: who waits in vain is told for what, bad addresses are refused") {
   const std::filesystem::path folder = std::filesystem::temp_directory_path() / "stepcast-rendezvous-none";
   const auto rendezvous = make_rendezvous("file:" + folder.string(), 0, std::chrono::seconds{0});
   CHECK_THROWS_WITH_AS(rendezvous->get("nothing"), doctest::Contains("'nothing'"), SystemError);

@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "executor/cpu/cpu_math.hpp"
-#include "sim/base/random.hpp"
+#include "tests/support/random_values.hpp"
 #include "tests/support/relative_distance.hpp"
 
 using namespace stepcast;
 using namespace stepcast::executor;
+using stepcast::test::random_values;
 using stepcast::test::relative_distance;
 
 TEST_SUITE_BEGIN("unit");
@@ -21,13 +22,6 @@ namespace {
 
 using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
-
-Floats random_values(std::size_t count, std::uint64_t seed) {
-  Rng rng{seed, "model kernels"};
-  Floats values(count);
-  for (float& v : values) v = static_cast<float>(rng.uniform(-1.0, 1.0));
-  return values;
-}
 
 Floats poison(std::size_t count) { return Floats(count, std::numeric_limits<float>::quiet_NaN()); }
 Doubles wide(const Floats& values) { return {values.begin(), values.end()}; }

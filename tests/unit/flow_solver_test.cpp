@@ -168,7 +168,7 @@ TEST_CASE("flow: a link of capacity 0 stops its flows and frees their other link
   CHECK(net.rate(f2) == Approx(10.0));
 }
 
-TEST_CASE("flow: removing a flow gives its share back; its slot is used again") {
+TEST_CASE("flow: removing a flow gives its share back, its slot is used again") {
   Solver net;
   const LinkIndex l = net.add_link(6.0);
   const FlowIndex f1 = add(net, {{l}});

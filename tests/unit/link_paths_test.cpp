@@ -164,7 +164,7 @@ TEST_CASE("link paths: a slow link looks loaded") {
   CHECK(count["spine0"] == 4);
 }
 
-TEST_CASE("link paths: even spreading over survivors; no path is the user's error") {
+TEST_CASE("link paths: even spreading over survivors, no path is the user's error") {
   const topology::Fabric fabric = small(8);
   PathRules rules{.changes = {fails(fabric, "spine1"), fails(fabric, "leaf0 -> spine3")}};
   LinkPaths paths{fabric, rules};

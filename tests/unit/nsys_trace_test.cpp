@@ -59,7 +59,7 @@ INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_SCHEMA_VERSION', '3.25.0');
 
 }  // namespace
 
-TEST_CASE("nsys: kernels, copies, ranges, launches; the file stays as it was") {
+TEST_CASE("nsys: kernels, copies, ranges, launches, the file stays as it was") {
   const TemporaryDirectory place;
   const std::string path = (place.path() / "a b?.sqlite").string();
   make(path, kExport);

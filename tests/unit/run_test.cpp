@@ -89,7 +89,7 @@ TEST_CASE("run: other streams are held up as well by a host that waits") {
 TEST_CASE("run: host time of a step and of blocks computed again") {
   ProgramBuilder b{"one"};
   const auto compute = b.stream(StreamKind::kCompute, "compute");
-  for (const std::uint16_t layer : {0, 1}) {
+  for (const std::uint16_t layer : {std::uint16_t{0}, std::uint16_t{1}}) {
     b.context({plan::Stage::kRecompute, layer, 0});
     for (int kernel = 0; kernel < 3; ++kernel) b.compute(compute, "again", milliseconds_of_work(0));
     b.context({plan::Stage::kBackward, layer, 0});
