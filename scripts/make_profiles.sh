@@ -37,7 +37,11 @@ replace_lines() {  # marker, columns that name a line, file
   cp "$work/document" "$document"
 }
 
-wanted() { [[ $only == "  " || $only == *" $1 "* ]]; }
+known=" "  # what there is to make again
+wanted() {
+  known+="$1 "
+  [[ $only == "  " || $only == *" $1 "* ]]
+}
 
 # Figures that a second of load a shape measured: the short runs of the kernel tables only guess them.
 kept_of() { case $1 in h200-sxm | b200-sxm | gb200) echo "--keep clock.sustained_fraction" ;; esac; }
@@ -122,3 +126,6 @@ collectives() {
 
 [[ $what == collectives ]] || fit_kernels
 [[ $what == kernels ]] || collectives
+for name in "$@"; do
+  [[ $known == *" $name "* ]] || { echo "scripts/make_profiles.sh: nothing to make again for '$name'; there are$known" >&2; exit 2; }
+done
