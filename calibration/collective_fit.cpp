@@ -138,8 +138,7 @@ Figures prior_for_fit(collective::Parameters parameters, bool nvlink) {
     parameters.local.fill.share = 0.05;  // a PCIe hop of a chunk is short beside what follows it
   }
   parameters.network.latency_s = 1e-6;
-  constexpr double kNone = 1e9;  // a profile below it says that the library has no LL128
-  if (parameters.network.ll128_ceiling > kNone) parameters.network.ll128_ceiling = 60e9;
+  if (parameters.network.ll128_ceiling > kNoLl128) parameters.network.ll128_ceiling = 60e9;
   parameters.network.fill = {.share = 0.4, .bytes = 2.0 * kChunks};
   return {parameters, {}};
 }

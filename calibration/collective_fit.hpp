@@ -51,6 +51,9 @@ double relative_error(const CollectivePoint& point, const Figures& figures);
 Figures fit_local(std::span<const CollectivePoint> points, Figures prior);
 Figures fit_network(std::span<const CollectivePoint> points, Figures prior);
 
+// [B/s] A ceiling of LL128 below it says that the library has no LL128.
+inline constexpr double kNoLl128 = 1e9;
+
 // Priors that NCCL has no constant for: the pipeline's fill (16 channels of 512 KiB), ceilings between hosts; without NVLink,
 // NCCL's steps over PCIe, and the ceiling of a pair of GPUs, two channels' worth.
 Figures prior_for_fit(collective::Parameters parameters, bool nvlink = true);

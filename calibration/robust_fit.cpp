@@ -180,7 +180,7 @@ class Search {
   // compared at the smaller deviation of the two.
   void start_again() {
     if (limits_.starts == 1) return;
-    constexpr double kReach = 1.5;
+    constexpr double kReach = 1.5;  // [1] deviations
     const FitLimits coarse{.most_iterations = 12, .least_gain = 1e-3};
     descend(Loss::kHuber, coarse);
     Vector best_x = x_;

@@ -157,7 +157,7 @@ void read_record(const std::string& database, const trace::RunSummary& run, cons
 }
 
 std::vector<double> seconds_of_record(const nlohmann::json& record) {
-  constexpr double kLongest = 1e7;
+  constexpr double kLongest = 1e7;  // [s] four months: no kernel takes that long, a damaged record may say so
   std::vector<double> seconds = record.value("seconds", std::vector<double>{});
   for (const double s : seconds)
     if (!std::isfinite(s) || s > kLongest) throw std::out_of_range(fmt::format("a time of {:g} s", s));

@@ -111,7 +111,6 @@ std::string section_of(const CollectiveFit& fit) {
 // Where a fit begins that is to give the same whatever the profile holds: NCCL's own constants for what is fitted. A network without
 // LL128 (a ceiling of next to nothing) stays without.
 calibration::Figures nccl_start(const CasePoints& one, const HardwareShelf& shelf) {
-  constexpr double kNone = 1e9;
   const topology::Gpu gpu = pick_hardware(shelf, cluster_of_text(one.what.scenario(), one.what.log)).gpu;
   const collective::Parameters constants = calibration::collective_parameters(gpu, nullptr, nullptr);
   calibration::Figures start = one.figures;
@@ -120,7 +119,7 @@ calibration::Figures nccl_start(const CasePoints& one, const HardwareShelf& shel
   } else {
     const double ll128 = start.parameters.network.ll128_ceiling;
     start.parameters.network = constants.network;
-    if (ll128 <= kNone) start.parameters.network.ll128_ceiling = ll128;
+    if (ll128 <= calibration::kNoLl128) start.parameters.network.ll128_ceiling = ll128;
   }
   return start;
 }

@@ -125,7 +125,7 @@ void OffloadWriter::update() {
 }
 
 void OffloadWriter::update_on_host() {
-  constexpr double kFlops = 16;  // of AdamW (optimizer.cpp)
+  const double flops = update_flops(strategy_.optimizer);
   plan::ProgramBuilder& builder = emitter_.builder;
   builder.order(emitter_.compute, out());
   if (!offloads_gradients(strategy_)) {
@@ -136,7 +136,7 @@ void OffloadWriter::update_on_host() {
   for (const StageBlock& block : model_.blocks) {
     const std::int64_t elements = updated_elements(block, strategy_);
     if (elements == 0) continue;
-    builder.host_compute(host(), "optimizer.update", Flops::from_si(kFlops * static_cast<double>(elements)), host_update_bytes(strategy_, elements));
+    builder.host_compute(host(), "optimizer.update", Flops::from_si(flops * static_cast<double>(elements)), host_update_bytes(strategy_, elements));
     if (strategy_.offload.parameters) continue;
     builder.order(host(), in());
     copy_in("parameters", Bytes{elements * plan::element_bytes(strategy_.dtype)});

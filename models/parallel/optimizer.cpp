@@ -18,21 +18,6 @@ constexpr std::int64_t kFp32Bytes = plan::element_bytes(plan::Dtype::kFp32);
 constexpr std::int64_t kBlockOf8Bit = 256;
 constexpr int kNewtonSchulzSteps = 5;
 
-// FLOPs an element. Adam: moments 3 + 4, bias corrections 2, root, sum, quotient 3, step 2; AdamW decays the
-// weight besides; 8-bit: scales of two moments, there and back, 8 more; SGD: momentum 2, step 2; Adafactor:
-// square, two sums 3, variance 1, root and quotient 3, its mean square 2, step 3; Muon: momentum 2, blend 2, step 4.
-double update_flops(Optimizer optimizer) {
-  switch (optimizer) {
-    case Optimizer::kAdam: return 14;
-    case Optimizer::kAdamW: return 16;
-    case Optimizer::kAdam8bit: return 24;
-    case Optimizer::kSgd: return 4;
-    case Optimizer::kAdafactor: return 12;
-    case Optimizer::kMuon: return 8;
-  }
-  return 0;
-}
-
 // [bytes an element]; of Adafactor's sums see factored_bytes.
 double state_bytes(Optimizer optimizer, const Strategy& strategy) {
   const auto moment = static_cast<double>(plan::element_bytes(strategy.state_dtype));
@@ -94,6 +79,21 @@ plan::Kernel product(std::int64_t count, std::int64_t m, std::int64_t n, std::in
 }
 
 }  // namespace
+
+// Adam: moments 3 + 4, bias corrections 2, root, sum, quotient 3, step 2; AdamW decays the
+// weight besides; 8-bit: scales of two moments, there and back, 8 more; SGD: momentum 2, step 2; Adafactor:
+// square, two sums 3, variance 1, root and quotient 3, its mean square 2, step 3; Muon: momentum 2, blend 2, step 4.
+double update_flops(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::kAdam: return 14;
+    case Optimizer::kAdamW: return 16;
+    case Optimizer::kAdam8bit: return 24;
+    case Optimizer::kSgd: return 4;
+    case Optimizer::kAdafactor: return 12;
+    case Optimizer::kMuon: return 8;
+  }
+  return 0;
+}
 
 int fused_launches(std::int64_t elements, std::int64_t tensors) {
   return static_cast<int>(std::max<std::int64_t>({1, ceil_div(tensors, kTensorsPerLaunch), ceil_div(elements, kElementsPerLaunch)}));

@@ -49,6 +49,8 @@ struct UpdateKernel {
 };
 // Trained weights of linear layers: forward GEMMs but those of the unfused attention.
 bool is_weight_product(const workload::Operator& op);
+// FLOPs an element.
+double update_flops(Optimizer optimizer);
 // Of an optimizer that treats every element alike: gradient in, states and master (or the parameter) in and out, the parameter out.
 plan::Kernel elementwise_update(Optimizer optimizer, std::int64_t elements, std::int64_t tensors, const Strategy& strategy);
 std::vector<UpdateKernel> update_kernels(const StageModel& model, const Strategy& strategy);
