@@ -49,8 +49,8 @@ plan() {
     echo "profile: $folder/$([[ $2 == local ]] && echo local || echo network).yaml"
   } > "$file"
 }
-# As scripts/netcluster.sh sets Open MPI up: messages up to 1 MiB are sent unasked, and the executor sends synchronously (MPI_Issend).
-cluster() { echo "cluster: {nodes: 2, node: cpu-host, gpus_per_node: 1, fabric: {nic: eth-1, nics_per_node: 1, transport: {eager: 1 MiB, buffered: 0 B}, network: $1}}"; }
+# As scripts/netcluster.sh sets links and Open MPI up: jumbo frames, messages up to 1 MiB are sent unasked, and the executor sends synchronously (MPI_Issend).
+cluster() { echo "cluster: {nodes: 2, node: cpu-host, gpus_per_node: 1, fabric: {nic: eth-1, nics_per_node: 1, transport: {mtu: 9000 B, eager: 1 MiB, buffered: 0 B}, network: $1}}"; }
 
 # compare PLACE [OPTION...]: runs every plan of the place, round by round, and sets its forecast beside. FOLDER/NAME.txt says where they differ.
 compare() {

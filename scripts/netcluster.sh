@@ -41,25 +41,16 @@ namespace() {
   ip -n "$1" link set lo up
 }
 
-# Bytes that a link may send at once after it was idle: a millisecond's worth, so that a message does not pass a slow link as if it were fast, and
-# at least 32 KiB, which the queue needs for a segment that the kernel has not cut yet.
-burst_of() {
-  local number=${1%%[a-z]*} bytes=0
-  [[ $number =~ ^[1-9][0-9]*$ ]] || die "not a rate: $1 (such as 200mbit or 1gbit)"
-  case ${1##*[0-9]} in
-    kbit) bytes=$((number * 1000 / 8 / 1000)) ;;
-    mbit) bytes=$((number * 1000000 / 8 / 1000)) ;;
-    gbit) bytes=$((number * 1000000000 / 8 / 1000)) ;;
-    *) die "not a rate: $1 (such as 200mbit or 1gbit)" ;;
-  esac
-  echo $((bytes > 32768 ? bytes : 32768))
-}
+# Bytes that a link may send at once after it was idle: no more than the queue needs for a piece that the kernel has not cut into packets yet. A
+# millisecond's worth (125 kB at 1 Gb/s) let most of a tensor-parallel all-reduce between two kernels pass as if the link had no rate. Packets of
+# 9,000 bytes keep the routers' work for them away from the hosts' cores.
+readonly burst=32768 mtu=9000
 
 # end NAMESPACE INTERFACE ADDRESS RATE
 end() {
   ip -n "$1" addr add "$3" dev "$2"
-  ip -n "$1" link set "$2" up
-  tc -n "$1" qdisc add dev "$2" root tbf rate "$4" burst "$(burst_of "$4")b" limit 2mb
+  ip -n "$1" link set "$2" mtu "$mtu" up
+  tc -n "$1" qdisc add dev "$2" root tbf rate "$4" burst "${burst}b" limit 2mb
 }
 
 # link NAMESPACE INTERFACE ADDRESS NAMESPACE INTERFACE ADDRESS RATE: a pair of interfaces, shaped both ways.
@@ -91,6 +82,7 @@ up() {
   done
   local number
   for number in "$hosts" "$leaves" "$spines" "$lifetime"; do [[ $number =~ ^[0-9]+$ ]] || die "not a whole number: $number"; done
+  for number in "$rate" "${uplink:-$rate}"; do [[ $number =~ ^[1-9][0-9]*[kmg]bit$ ]] || die "not a rate: $number (such as 200mbit or 1gbit)"; done
   ((hosts >= 1 && hosts <= 64 && leaves >= 1 && leaves <= 8 && spines <= 8)) || die "1 to 64 hosts, 1 to 8 leaves, up to 8 spines"
   ((leaves == 1 || spines >= 1)) || die "several leaves need a spine"
   ((hosts % leaves == 0)) || die "$hosts hosts do not divide among $leaves leaves"
@@ -147,12 +139,15 @@ shape() {
   read -r hosts leaves spines < "$state/shape"
 }
 
+# A host has a core of its own, as far as there are cores: otherwise the scheduler now and then puts two hosts on one, for a time slice of milliseconds.
+core_of() { echo $(($1 % $(nproc --all))); }
+
 # What mpirun starts remote daemons with: the address says which namespace, which also gets a name of its own.
 agent() {
   local address=$1 number
   shift
   number=$(cut -d. -f3 <<< "$address")
-  exec ip netns exec "$(host "$number")" unshare --uts sh -c "hostname $(host "$number"); $*"
+  exec taskset -c "$(core_of "$number")" ip netns exec "$(host "$number")" unshare --uts sh -c "hostname $(host "$number"); $*"
 }
 
 run() {
@@ -161,7 +156,7 @@ run() {
   local h list=''
   for ((h = 0; h < hosts; ++h)); do list+=",$(host_address "$h"):16"; done
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-  exec timeout --kill-after=5 "$limit" ip netns exec "$(host 0)" unshare --uts sh -c "hostname $(host 0); exec \"\$@\"" netcluster \
+  exec timeout --kill-after=5 "$limit" taskset -c "$(core_of 0)" ip netns exec "$(host 0)" unshare --uts sh -c "hostname $(host 0); exec \"\$@\"" netcluster \
     mpirun --host "${list:1}" --map-by node --bind-to none --oversubscribe --mca plm rsh --mca plm_rsh_agent "$(readlink -f "$0") agent" \
     --mca plm_rsh_no_tree_spawn 1 --mca orte_keep_fqdn_hostnames 1 \
     --mca oob_tcp_if_include 10.77.0.0/16 --mca btl tcp,self --mca btl_tcp_if_include 10.77.0.0/16 --mca mpi_yield_when_idle 0 --mca btl_tcp_eager_limit 1048576 --mca btl_tcp_rndv_eager_limit 1048576 --mca btl_tcp_max_send_size 1048576 \
