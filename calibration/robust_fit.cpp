@@ -17,30 +17,28 @@ constexpr double kTukeyAt = 4.685;    // the same
 constexpr double kStep = 3e-3;        // of x, for derivatives: wider than the kinks where a library changes its tile
 constexpr int kTries = 12;            // lengths of a step
 constexpr int kStaleTries = 3;        // with slopes that were not taken here
-constexpr double kLeastDeviation = 1e-4;
-
-enum class Loss : std::uint8_t { kHuber, kTukey };
 
 // psi(u) / u.
-double weight_of(Loss loss, double u) {
+double weight_of(FitLoss loss, double u) {
   const double a = std::abs(u);
-  if (loss == Loss::kHuber) return a <= kHuberAt ? 1.0 : kHuberAt / a;
+  if (loss == FitLoss::kHuber) return a <= kHuberAt ? 1.0 : kHuberAt / a;
   if (a >= kTukeyAt) return 0.0;
   const double t = 1.0 - (u / kTukeyAt) * (u / kTukeyAt);
   return t * t;
 }
 
-double loss_of(Loss loss, double u) {
+double loss_of(FitLoss loss, double u) {
   const double a = std::abs(u);
-  if (loss == Loss::kHuber) return a <= kHuberAt ? 0.5 * u * u : kHuberAt * (a - 0.5 * kHuberAt);
+  if (loss == FitLoss::kHuber) return a <= kHuberAt ? 0.5 * u * u : kHuberAt * (a - 0.5 * kHuberAt);
   const double most = kTukeyAt * kTukeyAt / 6.0;
   if (a >= kTukeyAt) return most;
   const double t = 1.0 - (u / kTukeyAt) * (u / kTukeyAt);
   return most * (1.0 - t * t * t);
 }
 
-// psi'(u) of Tukey's biweight.
-double slope_of(double u) {
+// psi'(u).
+double slope_of(FitLoss loss, double u) {
+  if (loss == FitLoss::kHuber) return std::abs(u) <= kHuberAt ? 1.0 : 0.0;
   if (std::abs(u) >= kTukeyAt) return 0.0;
   const double q = (u / kTukeyAt) * (u / kTukeyAt);
   return (1.0 - q) * (1.0 - 5.0 * q);
@@ -63,8 +61,8 @@ class Search {
 
   RobustFit run() {
     start_again();
-    descend(Loss::kHuber, limits_);
-    descend(Loss::kTukey, limits_);
+    descend(FitLoss::kHuber, limits_);
+    if (limits_.last == FitLoss::kTukey) descend(FitLoss::kTukey, limits_);
     return result();
   }
 
@@ -91,10 +89,10 @@ class Search {
   [[nodiscard]] double deviation() const {
     std::vector<double> absolute(r_.data(), r_.data() + n_);
     for (double& value : absolute) value = std::abs(value);
-    return std::clamp(1.4826 * median_of(std::move(absolute)), kLeastDeviation, limits_.most_deviation);
+    return std::clamp(1.4826 * median_of(std::move(absolute)), limits_.least_deviation, limits_.most_deviation);
   }
 
-  [[nodiscard]] double cost(Loss loss, const Vector& r, const Vector& x, double s) const {
+  [[nodiscard]] double cost(FitLoss loss, const Vector& r, const Vector& x, double s) const {
     double sum = 0.0;
     for (Eigen::Index i = 0; i < n_; ++i) sum += loss_of(loss, r[i] / s);
     for (Eigen::Index j = 0; j < p_; ++j) sum += 0.5 * std::pow((x[j] - x0_[j]) / at(j).prior_deviation, 2.0);
@@ -129,7 +127,7 @@ class Search {
     fresh_ = false;
   }
 
-  void descend(Loss loss, const FitLimits& limits) {
+  void descend(FitLoss loss, const FitLimits& limits) {
     double damping = 1e-3;
     converged_ = false;
     for (int k = 0; k < limits.most_iterations && !converged_; ++k) {
@@ -182,16 +180,16 @@ class Search {
     if (limits_.starts == 1) return;
     constexpr double kReach = 1.5;  // [1] deviations
     const FitLimits coarse{.most_iterations = 12, .least_gain = 1e-3};
-    descend(Loss::kHuber, coarse);
+    descend(FitLoss::kHuber, coarse);
     Vector best_x = x_;
     Vector best_r = r_;
     double best_s = deviation();
     for (int k = 1; k < limits_.starts; ++k) {
       for (Eigen::Index j = 0; j < p_; ++j) x_[j] = std::clamp(x0_[j] + kReach * at(j).prior_deviation * (2.0 * halton(k, j) - 1.0), low_[j], high_[j]);
       r_ = residuals(x_);
-      descend(Loss::kHuber, coarse);
+      descend(FitLoss::kHuber, coarse);
       const double s = std::min(best_s, deviation());
-      if (cost(Loss::kHuber, r_, x_, s) < cost(Loss::kHuber, best_r, best_x, s)) {
+      if (cost(FitLoss::kHuber, r_, x_, s) < cost(FitLoss::kHuber, best_r, best_x, s)) {
         best_x = x_;
         best_r = r_;
         best_s = deviation();
@@ -226,6 +224,20 @@ class Search {
     }
   }
 
+  // (6)
+  [[nodiscard]] std::vector<double> left_out(const Eigen::MatrixXd& jacobian_x, const std::vector<double>& weights, double s) const {
+    const Vector w = Eigen::Map<const Vector>(weights.data(), n_) / (s * s);
+    Eigen::MatrixXd normal = jacobian_x.transpose() * w.asDiagonal() * jacobian_x;
+    for (Eigen::Index j = 0; j < p_; ++j) normal(j, j) += 1.0 / (at(j).prior_deviation * at(j).prior_deviation);
+    const Eigen::MatrixXd moves = normal.ldlt().solve(jacobian_x.transpose());
+    std::vector<double> errors;
+    for (Eigen::Index i = 0; i < n_; ++i) {
+      const double leverage = w[i] * jacobian_x.row(i).dot(moves.col(i));
+      errors.push_back(r_[i] / (1.0 - leverage) * (spread_.empty() ? 1.0 : spread_[static_cast<std::size_t>(i)]));
+    }
+    return errors;
+  }
+
   [[nodiscard]] RobustFit result() const {
     RobustFit fit;
     const double s = deviation();
@@ -236,11 +248,11 @@ class Search {
     double slopes = 0.0;
     for (Eigen::Index i = 0; i < n_; ++i) {
       const double u = r_[i] / s;
-      const double w = weight_of(Loss::kTukey, u);
+      const double w = weight_of(limits_.last, u);
       fit.weights.push_back(w);
       fit.residuals.push_back(r_[i] * (spread_.empty() ? 1.0 : spread_[static_cast<std::size_t>(i)]));
       squares += w * u * w * u;
-      slopes += slope_of(u);
+      slopes += slope_of(limits_.last, u);
     }
     const auto n = static_cast<double>(n_);
     const double freedom = std::max(1.0, n - static_cast<double>(p_)) / n;
@@ -258,6 +270,7 @@ class Search {
       const double left = sigma / f.prior_deviation * (f.scale == FitScale::kLogarithm ? std::min(1.0, value / f.prior) : 1.0);
       fit.figures.push_back({.key = f.key, .value = value, .plus_minus = sigma * slope, .informed = 1.0 - std::min(1.0, left * left)});
     }
+    fit.left_out = left_out(jacobian_x, fit.weights, s);
     fit.covariance.assign(covariance.data(), covariance.data() + covariance.size());
     return fit;
   }

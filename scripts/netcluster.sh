@@ -41,16 +41,25 @@ namespace() {
   ip -n "$1" link set lo up
 }
 
-# Bytes that a link may send at once after it was idle: no more than the queue needs for a piece that the kernel has not cut into packets yet. A
-# millisecond's worth (125 kB at 1 Gb/s) let most of a tensor-parallel all-reduce between two kernels pass as if the link had no rate. Packets of
-# 9,000 bytes keep the routers' work for them away from the hosts' cores.
-readonly burst=32768 mtu=9000
+readonly mtu=9000  # bytes: jumbo frames keep the routers' work for packets away from the hosts' cores
+
+# Bytes that a link may send at once after it was idle: 32 KiB at 1 Gb/s, which its timer needs to keep up, less below, but two packets with their
+# headers. A millisecond's worth (125 kB at 1 Gb/s) let most of a tensor-parallel all-reduce between two kernels pass as if the link had no rate.
+burst_of() {
+  local number=${1%%[a-z]*} bytes=0
+  case ${1##*[0-9]} in
+    kbit) bytes=$((number * 32768 / 1000000)) ;;
+    mbit) bytes=$((number * 32768 / 1000)) ;;
+    gbit) bytes=$((number * 32768)) ;;
+  esac
+  echo $((bytes > 2 * mtu + 100 ? bytes : 2 * mtu + 100))
+}
 
 # end NAMESPACE INTERFACE ADDRESS RATE
 end() {
   ip -n "$1" addr add "$3" dev "$2"
   ip -n "$1" link set "$2" mtu "$mtu" up
-  tc -n "$1" qdisc add dev "$2" root tbf rate "$4" burst "${burst}b" limit 2mb
+  tc -n "$1" qdisc add dev "$2" root tbf rate "$4" burst "$(burst_of "$4")b" limit 2mb
 }
 
 # link NAMESPACE INTERFACE ADDRESS NAMESPACE INTERFACE ADDRESS RATE: a pair of interfaces, shaped both ways.

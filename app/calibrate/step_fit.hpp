@@ -1,10 +1,12 @@
 // app/calibrate/step_fit.hpp — figures of a profile out of step times of training runs, where those are all that a user has: one set of figures a
 // hardware family, shared by all its rows, fitted on a random part of the rows and tried on the rest.
 //
-// Model    calibration/robust_fit.hpp on step times; priors are the profile's figures with their uncertainty
+// Model    calibration/robust_fit.hpp on step times, Huber's loss; priors are the profile's figures with their uncertainty
 // Figures  kStepFigures (step_fit.cpp): host time of kernels, collectives, recomputed blocks and steps, what a collective waits beyond its
 //          own time, the sustained clock, the memory bandwidth that kernels reach: what differs from one machine and software stack to
 //          the next. Kernels' own efficiencies are left to `stepcast validate --kernels` and its tables
+// Few      where the fitted rows, each forecast as if the fit had not seen it ((6) of robust_fit.hpp), would be further off than with the profile as it
+//          was, the profile stays: rows of several sites, or too few
 // Untold   figures of whose variance the rows remove less than 5 % stay what they were
 // Family   rows of one GPU of the catalogue; those that are refused or have no step time are left out
 // Priors   figures of a GPU hold for another machine with it to 8 % at best, of a GPU that stands in for another to 30 %
@@ -60,6 +62,9 @@ struct StepFit {
   calibration::Profile profile;        // with the fitted figures
   std::vector<StepFigure> figures;
   std::vector<StepFitRow> rows;
+  double left_out = 0;                 // [1] mean error of the fitted rows, each left out in turn
+  double left_out_before = 0;          // [1] with the profile as it was
+  bool helps = true;                   // left_out is less
   [[nodiscard]] ErrorSummary errors(bool fitted, bool after) const;
 };
 
