@@ -152,7 +152,9 @@ std::vector<calibration::FreeFigure> free_figures(const calibration::Profile& pr
   std::vector<calibration::FreeFigure> figures;
   for (const calibration::ProfileParameter& p : calibration::parameters_of(profile)) {
     if (std::find(kStepFigures.begin(), kStepFigures.end(), p.key) == kStepFigures.end() || p.value <= 0.0) continue;
-    figures.push_back({.key = p.key, .prior = p.value, .low = p.value / 20.0, .high = std::min(p.high, p.value * 20.0),
+    // A clock that is taken from one power limit to another ends at the boost clock (gpu_parameters.cpp): beyond it nothing would change.
+    const double most = p.key == "clock.sustained_fraction" && profile.clock.power_per_sm ? std::max(1.0, p.value) : p.high;
+    figures.push_back({.key = p.key, .prior = p.value, .low = p.value / 20.0, .high = std::min(most, p.value * 20.0),
                        .prior_deviation = std::max(p.plus_minus / p.value, own ? kMachines : kStandIn)});
   }
   return figures;
