@@ -421,6 +421,7 @@ std::vector<TruthRow> read_truth_table(const CsvTable& table, const topology::Ca
   for (const CsvTable::Row& csv : table.rows()) {
     const RowReader row{table, csv};
     TruthRow out{.id = row.text("row_id"), .family = row.text("family"), .line = csv.line};
+    out.complete = row.text("complete") == "2";
     out.step_s = row.number("step_s");
     if (!out.step_s) out.step_s = row.number("step_s_derived");
     out.memory = memory_figure(row.number("mem_gib"), row.text("mem_kind"));

@@ -29,6 +29,7 @@ struct TruthRow {
   MemoryFigure memory;                   // peak of one GPU, where the row prints one
   std::string refusal;                   // why no scenario, empty otherwise
   std::string scenario;                  // YAML text
+  bool complete = false;                 // the table says that the row states its whole set-up (column `complete`: 2)
   std::string machine;                   // profile of the machine that it ran on, where there is one; else the GPU's
   std::vector<std::string> assumed;      // what the row did not state
 };

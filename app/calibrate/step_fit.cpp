@@ -44,6 +44,7 @@ struct Case {
   double measured_s = 0;
   double before_s = 0;
   bool fitted = false;
+  bool complete = false;        // states its set-up
   double correction = 1.0;      // step_time() over estimated_step() as profiles were: 1 but for clusters whose workers differ
   std::optional<Setup> kept;
 };
@@ -105,7 +106,7 @@ Read read_row(const calibration::TruthRow& row, const StepFitRequest& request, c
     return read;
   }
   try {
-    Case one{.loaded = load_row(row, request.file, shelf), .id = row.id, .measured_s = *row.step_s};
+    Case one{.loaded = load_row(row, request.file, shelf), .id = row.id, .measured_s = *row.step_s, .complete = row.complete};
     const topology::ClusterHardware hardware = pick_hardware(shelf, one.loaded);
     if (request.family && hardware.gpu.name != *request.family) return read;
     read.table = table_of(row, request.file);
@@ -175,6 +176,20 @@ std::vector<double> errors_before(std::span<Case* const> rows) {
   return errors;
 }
 
+// Whether rows that are left out are not further off than before by more than the standard error of the difference, row by row.
+bool not_worse(std::span<const double> left_out, std::span<const double> before) {
+  const auto n = static_cast<double>(before.size());
+  double sum = 0.0;
+  double squares = 0.0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const double difference = std::abs(left_out[i]) - std::abs(before[i]);
+    sum += difference;
+    squares += difference * difference;
+  }
+  const double variance = n > 1.0 ? std::max(0.0, squares - sum * sum / n) / (n - 1.0) : 0.0;
+  return sum / n <= std::sqrt(variance / n);
+}
+
 StepFit fit_family(const StepFitRequest& request, const HardwareShelf& shelf, const std::string& name, Family& family, const std::function<void(const std::string&)>& progress) {
   deal(family.cases, request);
   std::vector<Case*> chosen;
@@ -198,9 +213,10 @@ StepFit fit_family(const StepFitRequest& request, const HardwareShelf& shelf, co
   };
   const calibration::RobustFit fit = calibration::fit_robustly(measured, {}, figures, forecasts_with, kLimits);
   StepFit result{.family = name, .profile = family.profile};
-  result.left_out_before = mean_off(errors_before(chosen));
+  const std::vector<double> before_fit = errors_before(chosen);
+  result.left_out_before = mean_off(before_fit);
   result.left_out = mean_off(fit.left_out);
-  result.helps = result.left_out < result.left_out_before;
+  result.helps = not_worse(fit.left_out, before_fit);
   result.profile.name = machine_name(family.table, name);
   result.profile.gpus = {name};
   result.profile.architectures.clear();
@@ -229,7 +245,7 @@ StepFit fit_family(const StepFitRequest& request, const HardwareShelf& shelf, co
   in_parallel(after.size(), request.threads, [&](std::size_t i) { after[i] = step_with(shelf, family.cases[i], result.profile); });
   for (std::size_t i = 0; i < family.cases.size(); ++i) {
     const Case& one = family.cases[i];
-    result.rows.push_back({one.id, one.fitted, one.measured_s, one.before_s, after[i]});
+    result.rows.push_back({one.id, one.fitted, one.complete, one.measured_s, one.before_s, after[i]});
   }
   return result;
 }
@@ -249,11 +265,11 @@ nlohmann::ordered_json errors_json(const ErrorSummary& e) {
 
 }  // namespace
 
-ErrorSummary errors_of(std::span<const StepFit> fits, bool fitted, bool after) {
+ErrorSummary errors_of(std::span<const StepFit> fits, bool fitted, bool after, bool only_complete) {
   std::vector<double> list;
   for (const StepFit& fit : fits) {
     for (const StepFitRow& row : fit.rows) {
-      if (row.fitted != fitted) continue;
+      if (row.fitted != fitted || (only_complete && !row.complete)) continue;
       if (const auto error = relative_pct(after ? row.after_s : row.before_s, row.measured_s)) list.push_back(*error);
     }
   }
@@ -295,6 +311,8 @@ std::string step_fit_text(const StepFits& fits) {
     text += fmt::format("  {:<12} {:>5} {:>9} {:>9} {:>9} {:>10}   {:>9} {:>9} {:>9} {:>10}\n", "", "rows", "mean", "median", "worst", "signed", "mean", "median", "worst", "signed");
     text += error_line("fitted", errors_of(of, true, false), errors_of(of, true, true));
     text += error_line("held out", errors_of(of, false, false), errors_of(of, false, true));
+    const ErrorSummary complete = errors_of(of, false, true, true);
+    if (complete.n > 0) text += error_line("  complete", errors_of(of, false, false, true), complete);
     text += "\n";
   };
   for (const StepFit& fit : fits.families) {
@@ -321,10 +339,11 @@ nlohmann::ordered_json step_fit_json(const StepFits& fits) {
     for (const StepFigure& f : fit.figures) figures[f.key] = {{"before", f.before}, {"fitted", f.after}, {"plus_minus", f.plus_minus}, {"informed", f.informed}};
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
     for (const StepFitRow& row : fit.rows)
-      rows.push_back({{"row_id", row.id}, {"fitted", row.fitted}, {"measured_step_s", row.measured_s}, {"before_step_s", row.before_s}, {"after_step_s", row.after_s}});
+      rows.push_back({{"row_id", row.id}, {"fitted", row.fitted}, {"complete", row.complete}, {"measured_step_s", row.measured_s}, {"before_step_s", row.before_s}, {"after_step_s", row.after_s}});
     out.push_back({{"family", fit.family}, {"figures", std::move(figures)}, {"left_out_pct", 100 * fit.left_out}, {"left_out_before_pct", 100 * fit.left_out_before}, {"helps", fit.helps},
                    {"fitted", {{"before", errors_json(fit.errors(true, false))}, {"after", errors_json(fit.errors(true, true))}}},
                    {"held_out", {{"before", errors_json(fit.errors(false, false))}, {"after", errors_json(fit.errors(false, true))}}},
+                   {"held_out_complete", {{"before", errors_json(errors_of({&fit, 1}, false, false, true))}, {"after", errors_json(errors_of({&fit, 1}, false, true, true))}}},
                    {"rows", std::move(rows)}});
   }
   return out;

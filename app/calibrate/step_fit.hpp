@@ -6,7 +6,8 @@
 //          own time, the sustained clock, the memory bandwidth that kernels reach: what differs from one machine and software stack to
 //          the next. Kernels' own efficiencies are left to `stepcast validate --kernels` and its tables
 // Few      where the fitted rows, each forecast as if the fit had not seen it ((6) of robust_fit.hpp), would be further off than with the profile as it
-//          was, the profile stays: rows of several sites, or too few
+//          was, by more than the standard error of that difference (the rule of one standard error: Breiman et al., Classification and Regression
+//          Trees, 1984, 3.4.3), the profile stays: rows of several sites, or too few
 // Untold   figures of whose variance the rows remove less than 5 % stay what they were
 // Family   rows of one GPU of the catalogue; those that are refused or have no step time are left out
 // Priors   figures of a GPU hold for another machine with it to 8 % at best, of a GPU that stands in for another to 30 %
@@ -52,6 +53,7 @@ struct StepFigure {
 struct StepFitRow {
   std::string id;
   bool fitted = false;
+  bool complete = false;               // its table says that it states its whole set-up
   double measured_s = 0;
   double before_s = 0;                 // forecast with the profile as it was
   double after_s = 0;
@@ -64,7 +66,7 @@ struct StepFit {
   std::vector<StepFitRow> rows;
   double left_out = 0;                 // [1] mean error of the fitted rows, each left out in turn
   double left_out_before = 0;          // [1] with the profile as it was
-  bool helps = true;                   // left_out is less
+  bool helps = true;                   // left_out is not more, but for chance
   [[nodiscard]] ErrorSummary errors(bool fitted, bool after) const;
 };
 
@@ -77,8 +79,8 @@ struct StepFits {
 // `progress` is told what is being done. Throws UserError for a family that the table lacks, or one of too few rows.
 StepFits fit_steps(const StepFitRequest& request, const HardwareShelf& shelf, const std::function<void(const std::string&)>& progress);
 
-// Of all fits together.
-ErrorSummary errors_of(std::span<const StepFit> fits, bool fitted, bool after);
+// Of all fits together; `only_complete`: of rows that state their whole set-up.
+ErrorSummary errors_of(std::span<const StepFit> fits, bool fitted, bool after, bool only_complete = false);
 
 std::string step_fit_text(const StepFits& fits);
 nlohmann::ordered_json step_fit_json(const StepFits& fits);
