@@ -58,12 +58,15 @@ shipped_line() {  # name, what was printed
   }' "$2"
 }
 
-# A line for each GPU, and one for all where there are several.
+# A line for each GPU, and one for all where there are several; at its end the held-out rows that state their whole set-up, and their mean.
 fitted_lines() {  # name, what was printed
   awk -v name="$1" '
+    function put() { if (line != "") print line " " (rows == "" ? " |  |" : rows " | " mean " % |"); line = rows = "" }
     /^[a-z0-9-]+$/ { gpu = $1 }
     $1 == "fitted" { fitted = $2 }
-    $1 == "held" { printf "| %s | %s | %d | %d | %s %% | %s %% | %s %% | %s %% | %s %% |\n", name, gpu, fitted, $3, $4, $12, $14, $16, $18 }' "$2"
+    $1 == "held" { put(); line = sprintf("| %s | %s | %d | %d | %s %% | %s %% | %s %% | %s %% | %s %% |", name, gpu, fitted, $3, $4, $12, $14, $16, $18) }
+    $1 == "complete" { rows = $2; mean = $11 }
+    END { put() }' "$2"
 }
 
 # Lines of a table that start with "| name |" make way for new ones, in their place.
@@ -86,8 +89,8 @@ write_totals() {
   lines_of shipped | awk -F'|' '{ n = $4; rows += $3; ok += n; out += $5; mean += n * $6; sign += n * $9; if ($8 + 0 > worst) worst = $8 + 0 }
     END { printf "| **all rows** | %d | %d | %d | %.1f %% |  | %.1f %% | %.1f %% |\n", rows, ok, out, mean / ok, worst, sign / ok }' > "$work/lines"
   replace_lines shipped "**all rows**" "$work/lines"
-  lines_of fitted | awk -F'|' '$3 !~ /^ all / { n = $5; fitted += $4; held += n; before += n * $6; mean += n * $7; sign += n * $10; if ($9 + 0 > worst) worst = $9 + 0 }
-    END { printf "| **all rows** |  | %d | %d | %.1f %% | %.1f %% |  | %.1f %% | %.1f %% |\n", fitted, held, before / held, mean / held, worst, sign / held }' > "$work/lines"
+  lines_of fitted | awk -F'|' '$3 !~ /^ all / { complete += $11; of_complete += $11 * $12; n = $5; fitted += $4; held += n; before += n * $6; mean += n * $7; sign += n * $10; if ($9 + 0 > worst) worst = $9 + 0 }
+    END { printf "| **all rows** |  | %d | %d | %.1f %% | %.1f %% |  | %.1f %% | %.1f %% | %d | %.1f %% |\n", fitted, held, before / held, mean / held, worst, sign / held, complete, of_complete / complete }' > "$work/lines"
   replace_lines fitted "**all rows**" "$work/lines"
 }
 
