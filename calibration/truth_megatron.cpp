@@ -48,6 +48,7 @@ std::optional<MegatronTest> megatron_test(const MegatronTestRow& row) {
   test.unfused_attention = local || has(row.notes, "attention-backend=unfused");
   test.fused_loss = has(row.model, "cross_entropy_loss_fusion");
   test.fused_accumulation = !has(row.notes, "no-gradient-accumulation-fusion");
+  test.grouped_experts = has(row.notes, "moe-grouped-gemm") || has(row.model, "groupedGEMM");
   test.tied = !has(row.model, "untie") && row.hidden < kLarge;
   test.bias = !has(row.model, "disable_bias") && !row.experts && !(release && row.hidden >= kLarge);
   test.rotary = has(row.model, "rope") || (release && row.hidden >= kLarge);

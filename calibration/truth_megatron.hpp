@@ -26,6 +26,7 @@ struct MegatronTest {
   bool unfused_attention = false;
   bool fused_loss = false;
   bool fused_accumulation = true;
+  bool grouped_experts = false;
   bool tied = true;
   bool bias = true;
   bool rotary = false;

@@ -247,8 +247,8 @@ class RowTranslator {
                                    test_->rms_norm ? "rmsnorm" : "layernorm", test_->rotary ? "rotary" : "learned", test_->tied,
                                    test_->bias, test_->qk_norm);
     return fmt::format("  shape: {{{}{}}}\n  sequence: {}\n  attention: {}\n  dropout: {}\n  fused_kernels: true\n"
-                       "  fused_loss: {}\n  fused_accumulation: {}\n", shape, rest, *row_.integer("seq_len"),
-                       test_->unfused_attention ? "unfused" : "flash", test_->dropout, test_->fused_loss, test_->fused_accumulation);
+                       "  fused_loss: {}\n  fused_accumulation: {}\n  grouped_experts: {}\n", shape, rest, *row_.integer("seq_len"),
+                       test_->unfused_attention ? "unfused" : "flash", test_->dropout, test_->fused_loss, test_->fused_accumulation, test_->grouped_experts);
   }
 
   [[nodiscard]] std::int64_t scores() const {

@@ -247,7 +247,17 @@ Status calibrate_steps(const Invocation& invocation, const HardwareShelf& shelf)
   return Status::kDone;
 }
 
+// Before a fit of minutes: a folder for the profile, made where the text ends in '/'.
+void expect_place_for(const std::string& output) {
+  const std::filesystem::path folder = std::filesystem::path{output}.parent_path();
+  std::error_code error;
+  if (output.ends_with('/')) std::filesystem::create_directories(folder, error);
+  if (error) throw SystemError(fmt::format("{}: {}", output, error.message()));
+  if (!folder.empty() && !std::filesystem::is_directory(folder)) throw SystemError(fmt::format("{}: no such folder", folder.string()));
+}
+
 Status calibrate(const Invocation& invocation, Session& session) {
+  if (const auto output = invocation.text("output")) expect_place_for(*output);
   if (invocation.has("table")) {
     if (invocation.has("kernels") || invocation.has("nccl-logs") || invocation.has("db")) throw UserError(Diagnostic{.path = "stepcast calibrate", .problem = "two sources of measurements", .expected = "--table, --kernels, --nccl-logs or --db"});
     return calibrate_steps(invocation, load_shelf(session.data));

@@ -370,6 +370,7 @@ parallel::Strategy pick_strategy(const scenario::Loaded& loaded, const workload:
   strategy.fused_loss = s.model.fused_loss.value_or(s.model.fused_kernels);
   strategy.logit_copies = static_cast<int>(s.memory.logit_copies.value_or(strategy.fused_loss ? 0 : 1));
   strategy.fused_accumulation = s.model.fused_accumulation.value_or(s.model.fused_kernels);
+  strategy.grouped_experts = s.model.grouped_experts;
   strategy.dropout = s.model.dropout;
   strategy.vocab_padding = s.model.vocab_padding;
   strategy.flops_convention = convention_of(s.model.flops_convention);

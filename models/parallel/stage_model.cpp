@@ -32,6 +32,7 @@ workload::BlockOptions block_options(const Strategy& strategy) {
   options.fused_loss = strategy.fused_loss;
   options.logit_copies = strategy.logit_copies;
   options.fused_accumulation = strategy.fused_accumulation;
+  options.grouped_experts = strategy.grouped_experts;
   options.dropout = strategy.dropout;
   options.vocab_padding = strategy.vocab_padding;
   options.gradient_dtype = strategy.gradient_dtype;

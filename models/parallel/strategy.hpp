@@ -131,6 +131,7 @@ struct Strategy {
   bool fused_loss = true;
   int logit_copies = 0;
   bool fused_accumulation = true;
+  bool grouped_experts = true;
   double dropout = 0.0;
   std::int64_t vocab_padding = 128;
 

@@ -114,6 +114,7 @@ void activation_backward(const LayerContext& c, StepList& steps, const Activatio
     work.written = 3 * out * d.bytes;
     work.launches = 3;
   }
+  work.launches *= size.parts;
   steps.add(size.name + ".activation.grad", work);
   if (size.bias) bias_gradient(c, steps, size.name + ".up.bias_grad", size.rows, size.up);
 }

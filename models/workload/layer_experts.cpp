@@ -47,7 +47,7 @@ Linear shared_down(const LayerContext& c) {
 }
 
 ActivationSize routed_activation(const LayerContext& c) {
-  return {"experts", c.experts->all_rows(), c.experts->up_width, c.experts->ffn, shape_of(c).bias};
+  return {"experts", c.experts->all_rows(), c.experts->up_width, c.experts->ffn, shape_of(c).bias, c.options.grouped_experts ? 1 : static_cast<int>(c.experts->local)};
 }
 ActivationSize shared_activation(const LayerContext& c) {
   return {"shared", c.d.rows, c.experts->shared_up_width, c.experts->shared_ffn, false};

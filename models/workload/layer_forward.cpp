@@ -115,8 +115,9 @@ void activation(const LayerContext& c, StepList& steps, const ActivationSize& si
     }
     if (size.bias)
       steps.add(size.name + ".bias", {OpClass::kElementwise, Pass::kForward, static_cast<double>(in),
-                             in * d.bytes, in * d.bytes, 1});
+                             in * d.bytes, in * d.bytes, size.parts});
   }
+  work.launches *= size.parts;
   steps.add(size.name + ".activation", work);
 }
 

@@ -48,6 +48,7 @@ struct ActivationSize {
   std::int64_t up = 0;
   std::int64_t out = 0;
   bool bias = false;
+  int parts = 1;            // kernels that share the rows
 };
 void activation(const LayerContext& c, StepList& steps, const ActivationSize& size);
 void activation_backward(const LayerContext& c, StepList& steps, const ActivationSize& size);

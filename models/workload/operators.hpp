@@ -89,6 +89,7 @@ struct BlockOptions {
   // Weight gradients are added up in the epilogue of their GEMM; false: by one more kernel for
   // every parameter tensor.
   bool fused_accumulation = true;
+  bool grouped_experts = true;                    // products of a rank's experts in one kernel; false: one after another
   double dropout = 0.0;                           // > 0 keeps masks (1 byte an element)
   std::int64_t vocab_padding = 128;               // padded to a multiple of this times t (Megatron)
   plan::Dtype gradient_dtype = plan::Dtype::kFp32; // weight gradients accumulate in it

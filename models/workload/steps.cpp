@@ -108,6 +108,7 @@ void StepList::cast_to_fp8(const std::string& name, Pass pass, std::int64_t elem
 void StepList::gemm_of(const Linear& l, std::string name, Pass pass, plan::GemmShape shape, std::int64_t read,
                        std::int64_t written) {
   gemm(std::move(name), pass, l.dtype.value_or(d_.gemm_dtype), shape, read, written);
+  std::get<Operator>(steps_.back()).kernel.launches = kernels_of(l);
   std::get<Operator>(steps_.back()).routed = l.routed;
   std::get<Operator>(steps_.back()).frozen = frozen();
 }
@@ -148,7 +149,7 @@ void StepList::linear_backward(const Linear& l, InputGradient input_gradient, bo
     gemm_of(l, l.name + ".wgrad", Pass::kWeightGrad, {l.groups, l.n, l.k, rows}, inputs, weights * d_.bytes);
     add(l.name + ".accumulate",
         {OpClass::kElementwise, Pass::kWeightGrad, static_cast<double>(weights),
-         weights * (d_.bytes + d_.gradient_bytes), weights * d_.gradient_bytes, 1});
+         weights * (d_.bytes + d_.gradient_bytes), weights * d_.gradient_bytes, kernels_of(l)});
   }
   if (l.bias)
     add(l.name + ".bias_grad",

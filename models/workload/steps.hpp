@@ -39,7 +39,7 @@ struct Linear {
   std::int64_t k = 0;  // input width
   bool bias = false;   // inside the GEMM's epilogue
   std::int64_t rows = 0;    // 0: the tokens inside the column/row-parallel pair
-  std::int64_t groups = 1;  // weights of their own, `rows` each: one grouped GEMM
+  std::int64_t groups = 1;  // weights of their own, `rows` each: one grouped GEMM, or as many where experts run one after another
   bool routed = false;      // routed experts' weights
   std::optional<plan::Dtype> dtype = {};  // empty: that of linear layers
   Projection projection = Projection::kNone;  // what adapters know it as
@@ -67,7 +67,7 @@ void hide_in_products(std::vector<Step>& steps);
 class StepList {
  public:
   StepList(const LocalDims& dims, const BlockOptions& options)
-      : d_{dims}, fused_{options.fused_kernels}, fused_accumulation_{options.fused_accumulation},
+      : d_{dims}, fused_{options.fused_kernels}, fused_accumulation_{options.fused_accumulation}, grouped_experts_{options.grouped_experts},
         hides_{options.overlap_tensor_parallel && dims.sequence_parallel}, adapters_{options.adapters} {}
 
   void add(std::string name, const Work& work);
@@ -117,6 +117,8 @@ class StepList {
   void dequantise(const Linear& linear, plan::Pass pass);
   [[nodiscard]] bool adapted(const Linear& linear) const { return adapters_ && adapters_->on(linear.projection); }
 
+  // Kernels of an operator over the experts' rows: one, or one for each of the rank's experts.
+  [[nodiscard]] int kernels_of(const Linear& linear) const { return linear.routed && !grouped_experts_ ? static_cast<int>(linear.groups) : 1; }
   void cast_to_fp8(const std::string& name, plan::Pass pass, std::int64_t elements);
   void gemm_of(const Linear& linear, std::string name, plan::Pass pass, plan::GemmShape shape, std::int64_t read,
                std::int64_t written);
@@ -124,6 +126,7 @@ class StepList {
   LocalDims d_;
   bool fused_;
   bool fused_accumulation_;
+  bool grouped_experts_;
   bool hides_;
   std::optional<Adapters> adapters_;
   std::vector<Step> steps_;

@@ -90,6 +90,7 @@ struct Model {
   bool fused_kernels = true;
   std::optional<bool> fused_loss;          // default fused_kernels
   std::optional<bool> fused_accumulation;  // default fused_kernels
+  bool grouped_experts = true;
   double dropout = 0.0;
   std::optional<double> capacity_factor;
   double expert_skew = 0.0;
@@ -116,6 +117,8 @@ struct Model {
     v.key("fused_loss", fused_loss, "The cross-entropy runs as two kernels rather than six. Default: fused_kernels.");
     v.key("fused_accumulation", fused_accumulation,
           "Weight gradients are added up in their GEMM rather than by a kernel of their own. Default: fused_kernels.");
+    v.key("grouped_experts", grouped_experts,
+          "A GPU's experts run their products as one grouped kernel; false: one expert after another, each with kernels of its own (Megatron without moe-grouped-gemm).");
     v.key("dropout", dropout, "Dropout probability; above 0 its masks are kept for the backward pass.",
           between(0, 1));
     v.key("capacity_factor", capacity_factor,

@@ -137,6 +137,15 @@ TEST_CASE("calibrate: bad input of --kernels is one error") {
   CHECK(zero.err.find("none.csv:2:") != std::string::npos);
 }
 
+// The fit would take minutes: what the table holds has not been read yet.
+TEST_CASE("calibrate: a profile that has no place is said before the fit") {
+  const TemporaryDirectory place;
+  const std::string nowhere = (place.path() / "none" / "p.yaml").string();
+  const Outcome refused = run_stepcast("calibrate --table " + (place.path() / "none.csv").string() + " -o " + nowhere);
+  CHECK(refused.status == 3);
+  CHECK(refused.err.find("none: no such folder") != std::string::npos);
+}
+
 TEST_CASE("calibrate: collectives that were measured are fitted for the cluster that is named") {
   if (!stepcast::test::has_mpi()) return;
   const TemporaryDirectory place;

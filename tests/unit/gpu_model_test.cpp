@@ -35,6 +35,18 @@ TEST_CASE("gpu: tiles and waves of a GEMM are counted in whole ones") {
   CHECK(ragged.waves == 2);
 }
 
+// Ten products of 1280 x 128 are ten tiles each: in one launch they fill the 100 SMs once, one after another each takes as long by itself.
+TEST_CASE("gpu: products of several launches run one after another") {
+  const GpuModel model{round_gpu()};
+  plan::Kernel kernel{.op = plan::OpClass::kGemm, .dtype = plan::Dtype::kBf16};
+  kernel.gemm = plan::GemmShape{10, 1280, 128, 4096};
+  const auto without_latency = [&](int launches) {
+    kernel.launches = launches;
+    return model.time(kernel).seconds() - launches * round_gpu().kernel_latency.seconds();
+  };
+  CHECK(without_latency(10) == doctest::Approx(10 * without_latency(1)).epsilon(1e-6));
+}
+
 // Heads of 225: rows begin on multiples of 2 bytes; a quarter of the rate is the least. Operands of a tile of 128 x 128 are 2 * 128 * 256
 // elements (k rounded up to the loop's depth of 64): 131,072 B at a quarter of 10 GB/s instead of 16.8 us of products.
 TEST_CASE("gpu: operands that begin off 16 bytes load slowly") {

@@ -211,6 +211,16 @@ TEST_CASE("training import: recomputation by modules and by layers") {
   CHECK(every.memory.recompute_layers == 2);
 }
 
+TEST_CASE("training import: experts run one after another unless their products are grouped") {
+  const std::string shape = "pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --micro-batch-size 1 "
+                            "--global-batch-size 8 --bf16 ";
+  CHECK_FALSE(load(import(kMegatron, shape + "--num-experts 8 --moe-router-topk 2\n")).model.grouped_experts);
+  const TrainingImport grouped = import(kMegatron, shape + "--num-experts 8 --moe-router-topk 2 --moe-grouped-gemm\n");
+  CHECK(load(grouped).model.grouped_experts);
+  CHECK(has_fate(grouped, "moe-grouped-gemm", Fate::kUnderstood));
+  CHECK_FALSE(import(kMegatron, shape + "\n").has("model.grouped_experts"));
+}
+
 TEST_CASE("training import: formats of gradients, moments and gathers") {
   const std::string shape = "pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --micro-batch-size 1 "
                             "--global-batch-size 8 --bf16 --use-distributed-optimizer ";

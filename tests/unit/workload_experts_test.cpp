@@ -59,6 +59,23 @@ TEST_CASE("workload: parameters of a layer with experts by hand") {
   CHECK(block.routed_parameters == 8 * 6'144);
 }
 
+// The same work, each expert's in kernels of its own.
+TEST_CASE("workload: experts one after another launch a kernel each") {
+  BlockOptions options = tokens(128);
+  options.fused_accumulation = false;
+  const Block grouped = make_layer(mixture(), 1, options);
+  options.grouped_experts = false;
+  const Block one_by_one = make_layer(mixture(), 1, options);
+  for (const char* name : {"experts.up", "experts.activation", "experts.down"}) {
+    CHECK(kernel(grouped.forward, name).launches == 1);
+    CHECK(kernel(one_by_one.forward, name).launches == 8);
+    CHECK(kernel(one_by_one.forward, name).flops.si() == kernel(grouped.forward, name).flops.si());
+    CHECK(kernel(one_by_one.forward, name).read == kernel(grouped.forward, name).read);
+  }
+  for (const char* name : {"experts.up.dgrad", "experts.up.wgrad", "experts.up.accumulate", "experts.activation.grad"}) CHECK(kernel(one_by_one.backward, name).launches == 8);
+  for (const char* name : {"router", "shared.up"}) CHECK(kernel(one_by_one.forward, name).launches == 1);
+}
+
 // 128 tokens, 2 choices each: 256 rows, 32 an expert. Up 2 * 256 * 64 * 64 FLOPs, down half of that.
 TEST_CASE("workload: experts run as grouped products over the rows they get") {
   const Block block = make_layer(mixture(), 1, tokens(128));

@@ -231,6 +231,7 @@ constexpr std::array kHandlers{
     KeyHandler{"optimizer", optimizer},
     KeyHandler{"cross-entropy-loss-fusion", means<"model.fused_loss", "true">},
     KeyHandler{"no-gradient-accumulation-fusion", means<"model.fused_accumulation", "false">},
+    KeyHandler{"moe-grouped-gemm", noted},
     KeyHandler{"use-flash-attn", means<"model.attention", "flash">},
     KeyHandler{"world-size", gpus},
     KeyHandler{"$WORLD_SIZE", noted},
@@ -255,7 +256,6 @@ constexpr std::array kRules{
     KeyRule{"moe-router-bias-update-rate", kIgnored, kHyper},
     KeyRule{"moe-aux-loss-coeff", kIgnored, kHyper},
     KeyRule{"moe-z-loss-coeff", kIgnored, kHyper},
-    KeyRule{"moe-grouped-gemm", kIgnored, "experts are grouped products"},
     KeyRule{"moe-permute-fusion", kIgnored, "tokens are sorted by fused kernels"},
     KeyRule{"moe-router-*", kIgnored, "which experts a token goes to: model.expert_skew says how uneven that is"},
     KeyRule{"moe-token-dispatcher-type", kIgnored, "tokens travel by all-to-all"},
@@ -412,6 +412,7 @@ void finish_shape(const SourceFile& source, TrainingImport& out) {
   const auto give = [&](const char* path, const std::string& value, const char* why) { out.settings.try_emplace(path, Setting{value, why, false}); };
   give("model.shape.tied_embeddings", has("untie-embeddings-and-output-weights") ? "false" : "true", "untie-embeddings-and-output-weights");
   give("model.shape.bias", has("disable-bias-linear") ? "false" : "true", "disable-bias-linear");
+  if (out.has("model.shape.experts")) give("model.grouped_experts", has("moe-grouped-gemm") ? "true" : "false", "moe-grouped-gemm");
   give("model.shape.norm", "layernorm", "Megatron's default");
   give("model.shape.position", has("no-position-embedding") ? "rotary" : "learned", "Megatron's default");
   if (out.settings.at("model.shape.position").value != "learned") out.settings.erase("model.shape.max_positions");
