@@ -25,7 +25,16 @@ std::size_t finished_at(const std::vector<workload::Step>& steps, std::size_t st
   return step;
 }
 
-void add_block(const workload::Block& block, std::size_t chunk, std::size_t index, std::vector<GradientPiece>& pieces) {
+bool earlier(const Moment& a, const Moment& b) { return a.block != b.block ? a.block > b.block : a.step < b.step; }
+
+// A product of the head with the embedding's table.
+struct TableUse {
+  std::size_t chunk = 0;
+  Moment moment;
+  std::int64_t elements = 0;
+};
+
+void add_block(const workload::Block& block, std::size_t chunk, std::size_t index, std::optional<TableUse>& table, std::vector<GradientPiece>& pieces) {
   if (block.parameters == 0) return;
   SIM_CHECK(!block.backward.empty(), block.name);
   std::int64_t left = block.parameters - block.routed_parameters;
@@ -41,22 +50,31 @@ void add_block(const workload::Block& block, std::size_t chunk, std::size_t inde
       routed_left -= elements;
       continue;
     }
-    if (elements > left) continue;  // a table that counts with the embedding of this stage
+    if (elements > left) {  // a table that counts with the embedding of this stage
+      if (!table) table = TableUse{chunk, {index, step}, elements};
+      continue;
+    }
     pieces.push_back({chunk, {index, finished_at(block.backward, step)}, elements, Kind::kDense, in_fp8});
     left -= elements;
   }
   SIM_CHECK(routed_left >= 0, block.name, routed_left);
   const Moment last{index, block.backward.size() - 1};
   if (routed_left > 0) pieces.push_back({chunk, last, routed_left, Kind::kExpert});  // biases
-  if (left > 0) pieces.push_back({chunk, last, left, Kind::kDense});
+  if (left == 0) return;
+  pieces.push_back({chunk, last, left, Kind::kDense});
+  if (table && table->chunk == chunk && left >= table->elements) {
+    pieces.back().shared = table->moment;
+    table.reset();
+  }
 }
 
 }  // namespace
 
 std::vector<GradientPiece> gradient_pieces(const StageModel& model) {
   std::vector<GradientPiece> pieces;
+  std::optional<TableUse> table;
   for (std::size_t i = model.blocks.size(); i-- > 0;) {
-    add_block(*model.blocks[i].block, model.chunk_of(i), i, pieces);
+    add_block(*model.blocks[i].block, model.chunk_of(i), i, table, pieces);
   }
   return pieces;
 }
@@ -68,16 +86,17 @@ std::vector<Bucket> make_buckets(std::span<const GradientPiece> pieces, std::int
     bool open = false;
     for (const GradientPiece& piece : pieces) {
       if (piece.kind != kind) continue;
-      if (!open || buckets.back().chunk != piece.chunk) buckets.push_back({piece.chunk, kind, 0, piece.ready, piece.ready});
+      if (!open || buckets.back().chunk != piece.chunk) buckets.push_back({piece.chunk, kind, 0, piece.ready, piece.ready, piece.ready});
       buckets.back().elements += piece.elements;
       buckets.back().in_fp8 += piece.in_fp8;
       buckets.back().ready = piece.ready;
+      if (piece.shared && earlier(*piece.shared, buckets.back().written)) buckets.back().written = *piece.shared;
       open = buckets.back().elements < bucket_elements;
     }
   }
   // The backward pass goes from the last block to the first.
   std::stable_sort(buckets.begin(), buckets.end(), [](const Bucket& a, const Bucket& b) {
-    return a.ready.block != b.ready.block ? a.ready.block > b.ready.block : a.ready.step < b.ready.step;
+    return earlier(a.ready, b.ready);
   });
   return buckets;
 }

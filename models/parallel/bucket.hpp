@@ -4,12 +4,16 @@
 // Model    a bucket takes whole parameter tensors until it holds at least the wanted size, from the
 //          last block to the first (Megatron-Core _ParamAndGradBuffer, PyTorch DDP reducer), within one
 //          chunk of the stage (Megatron-Core wraps each model chunk by itself). It is
-//          ready when the weight gradient that completes it is done, mid-block or not.
+//          ready when the weight gradient that completes it is done, mid-block or not. A table that
+//          both ends share is written by the head's backward pass, the first of all, and ready with the
+//          embedding's, the last: what holds it lives from the one to the other (autograd adds both up
+//          before the parameter's hook runs).
 // Ignores  order of tensors within one step; the norms and biases of a block count as ready with its
 //          last kernel
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,14 +34,16 @@ struct GradientPiece {
   std::int64_t elements = 0;
   Kind kind = Kind::kDense;
   std::int64_t in_fp8 = 0;  // of `elements`: weights of fp8 products
+  std::optional<Moment> shared;  // a table's, where the head of the same chunk writes to it before
 };
 
 struct Bucket {
   std::size_t chunk = 0;
   Kind kind = Kind::kDense;
   std::int64_t elements = 0;
-  Moment opened;  // its first gradient is written by this step
-  Moment ready;   // its last one
+  Moment opened;   // the first of its gradients to be ready is written by this step
+  Moment ready;    // its last one
+  Moment written;  // memory is needed from here: `opened`, or the head's product with a shared table
   std::int64_t in_fp8 = 0;
 };
 

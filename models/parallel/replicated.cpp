@@ -94,7 +94,7 @@ void Replicated::before_forward(std::size_t block) {
 void Replicated::before_backward_step(std::size_t block, std::size_t step) {
   if (!reducing_ || !scatters_) return;
   for (std::size_t i = next_ready_; i < buckets_.size(); ++i)
-    if (buckets_[i].opened == Moment{block, step}) open_[i] = scatters_->open(elements_of(buckets_[i]));
+    if (buckets_[i].written == Moment{block, step}) open_[i] = scatters_->open(elements_of(buckets_[i]));
 }
 
 void Replicated::after_backward_step(std::size_t block, std::size_t step) {

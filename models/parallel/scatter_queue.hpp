@@ -1,6 +1,6 @@
 // models/parallel/scatter_queue.hpp — full gradients that live only until they are reduce-scattered.
-// At most two at a time: before a third is allocated, compute waits for the oldest reduction, as
-// PyTorch FSDP and DeepSpeed's two bucket buffers do.
+// At most two at a time are on their way or being filled: before a third is allocated, compute waits for the oldest reduction, as
+// PyTorch FSDP and DeepSpeed's two bucket buffers do. A table that both ends share is held beside them, from the head's backward pass on.
 #pragma once
 
 #include <deque>

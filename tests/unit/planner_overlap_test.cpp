@@ -112,6 +112,43 @@ TEST_CASE("planner: a bucket is reduced when its last gradient is there, beside 
   CHECK(blocking.streams.size() == 1);
 }
 
+// ZeRO-2 allocates gradients bucket by bucket. The head's product with a tied table is the first to write to the table's.
+TEST_CASE("planner: a tied table's gradient is allocated before the head writes to it") {
+  for (const std::int64_t bucket : {std::int64_t{1}, std::int64_t{1} << 40}) {
+    for (const bool tied : {true, false}) {
+      CAPTURE(bucket);
+      CAPTURE(tied);
+      workload::ModelShape shape = kShape;
+      shape.tied_embeddings = tied;
+      Strategy s = base(2);
+      s.zero = 2;
+      s.global_batch = 4;  // each micro-batch allocates its own
+      s.bucket = Bytes{bucket};
+      const plan::Program program = make_plan(shape, s).programs[0];
+      const StreamOrder order{program};
+      std::vector<std::size_t> tables;  // with room for the embedding's
+      for (std::size_t n = 0; n < program.instructions.size(); ++n) {
+        const auto* alloc = std::get_if<plan::Alloc>(&program.instructions[n].body);
+        if (alloc == nullptr) continue;
+        const plan::Buffer& buffer = program.buffers[alloc->buffer.index()];
+        if (program.labels[buffer.label.index()] == "gradient.bucket" && buffer.size.count() >= 4 * shape.vocab * shape.hidden) tables.push_back(n);
+      }
+      const auto heads = find(program, "head.logits.wgrad", {}, plan::Stage::kBackward);
+      const auto ends = find(program, "embedding.grad", {}, plan::Stage::kBackward);
+      REQUIRE(heads.size() == 2);
+      REQUIRE(ends.size() == 2);
+      // Untied, with small buckets, the head's table has a bucket of its own.
+      REQUIRE(tables.size() == (!tied && bucket == 1 ? 4 : 2));
+      const std::size_t last_of_first = tables.size() / 2 - 1;  // the one that the embedding writes to
+      const bool one_buffer = tied || bucket > 1;
+      CHECK(order.runs_before(tables[last_of_first], heads[0]) == one_buffer);
+      CHECK(order.runs_before(tables.back(), heads[1]) == one_buffer);
+      CHECK(order.runs_before(tables[last_of_first], ends[0]));
+      CHECK(order.runs_before(heads[0], tables[last_of_first + 1]));  // nothing is left over from the first micro-batch
+    }
+  }
+}
+
 TEST_CASE("planner: ZeRO-1 gathers in forward order beside the first forward pass") {
   Strategy s = base(2);
   s.zero = 1;
