@@ -152,10 +152,8 @@ void CudaPayload::gemm(Lane& l, std::size_t stream, const plan::Kernel& kernel) 
   if (kernel.dtype != plan::Dtype::kFp8 && kernel.pass == plan::Pass::kWeightGrad) p = {.m = s.m, .n = s.n, .k = s.k, .a = Transpose::kYes};
   const auto e = static_cast<std::size_t>(plan::element_bytes(kernel.dtype));
   const auto r = static_cast<std::size_t>(plan::element_bytes(result_dtype(kernel.dtype)));
-  // Several launches: as many products of an equal part of the batch (experts one after another).
-  const std::int64_t runs = std::clamp<std::int64_t>(kernel.launches, 1, std::max<std::int64_t>(1, s.batch));
-  const std::int64_t batch = s.batch / runs;
-  for (std::int64_t run = 0; run < runs; ++run) {
+  const std::int64_t batch = s.batch / kernel.launches;  // they divide it: sim/plan/check_programs.cpp
+  for (int launch = 0; launch < kernel.launches; ++launch) {
     matmul_.multiply(stream, streams_[stream], kernel.dtype, batch, p, l.in.take(e * product(batch, s.m, s.k)), l.in.take(e * product(batch, s.k, s.n)),
                      l.out.take(r * product(batch, s.m, s.n)));
   }

@@ -64,9 +64,9 @@ Duration GpuModel::time(const plan::Kernel& kernel) const {
       SIM_CHECK(kernel.gemm.has_value() && supports(kernel.dtype), static_cast<int>(kernel.dtype));
       const plan::GemmShape& s = *kernel.gemm;
       if (s.batch == 0 || s.m == 0 || s.n == 0 || s.k == 0) break;
-      // Several launches: as many products of an equal part of the batch, one after another.
       const int runs = std::max(kernel.launches, 1);
-      const plan::GemmShape run{std::max<std::int64_t>(1, s.batch / runs), s.m, s.n, s.k};
+      SIM_CHECK(s.batch % runs == 0, s.batch, runs);
+      const plan::GemmShape run{s.batch / runs, s.m, s.n, s.k};
       const double c_bytes = std::max(
           kernel.written.si(), kernel.read.si() + kernel.written.si() - operand_bytes(s, kernel.dtype));
       seconds += parameters_.crowding.products * runs * plan_gemm(parameters_, run, kernel.dtype, c_bytes / runs).seconds;

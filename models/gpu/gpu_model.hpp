@@ -1,6 +1,6 @@
 // models/gpu/gpu_model.hpp — how long one device kernel runs alone: roofs, quantized work, floors.
 // Model    t = launches * t0 + max(FLOPs / (peak * e(shape)), bytes / (bandwidth * e(size)))       (1)
-//          GEMM: gemm.hpp; attention: attention.hpp; everything else: memory_bound.hpp
+//          GEMM: gemm.hpp, of several launches as many products of an equal part of the batch, one after another; attention: attention.hpp; everything else: memory_bound.hpp
 // Symbols  t0 [s] kernel latency; e [1] efficiency that follows from tiles, waves and sizes
 // Source   (1) roofline: Williams, Waterman, Patterson, CACM 52(4) 2009
 // Valid    one kernel alone on the GPU with its inputs in device memory
@@ -20,7 +20,7 @@ class GpuModel {
 
   // Time on the device, from the kernel's start to its end; the gap to the next kernel is not in it.
   // An fp8 GEMM finds its operands quantised: casts are kernels of their own.
-  // Requires: supports(kernel.dtype) for GEMM and attention, and their shape set.
+  // Requires: supports(kernel.dtype) for GEMM and attention, and their shape set; launches that divide a GEMM's batch.
   [[nodiscard]] Duration time(const plan::Kernel& kernel) const;
 
   // Host time to issue the kernel (all its launches).

@@ -28,6 +28,7 @@ std::int64_t output_rows(const Linear& l, const LocalDims& d) {
 void StepList::adapter_gemm(const Linear& l, const char* suffix, Pass pass, plan::GemmShape shape) {
   gemm(l.name + suffix, pass, d_.dtype, shape, shape.batch * (shape.m * shape.k + shape.k * shape.n) * d_.bytes,
        shape.batch * shape.m * shape.n * d_.bytes);
+  std::get<Operator>(steps_.back()).kernel.launches = kernels_of(l);
   std::get<Operator>(steps_.back()).routed = l.routed;
 }
 

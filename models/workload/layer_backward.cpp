@@ -92,12 +92,12 @@ void parallel(const LayerContext& c, StepList& steps) {
 }  // namespace
 
 void bias_gradient(const LayerContext& c, StepList& steps, const std::string& name,
-                   std::int64_t rows, std::int64_t width) {
+                   std::int64_t rows, std::int64_t width, int parts) {
   if (steps.frozen()) return;
   const LocalDims& d = c.d;
   steps.add(name, {OpClass::kElementwise, Pass::kWeightGrad, static_cast<double>(rows * width),
                    rows * width * d.bytes + width * d.gradient_bytes, width * d.gradient_bytes,
-                   1 + steps.accumulations(1)});
+                   parts * (1 + steps.accumulations(1))});
 }
 
 void activation_backward(const LayerContext& c, StepList& steps, const ActivationSize& size) {
@@ -116,7 +116,7 @@ void activation_backward(const LayerContext& c, StepList& steps, const Activatio
   }
   work.launches *= size.parts;
   steps.add(size.name + ".activation.grad", work);
-  if (size.bias) bias_gradient(c, steps, size.name + ".up.bias_grad", size.rows, size.up);
+  if (size.bias) bias_gradient(c, steps, size.name + ".up.bias_grad", size.rows, size.up, size.parts);
 }
 
 std::vector<Step> layer_backward(const LayerContext& c) {

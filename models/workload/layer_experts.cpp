@@ -46,8 +46,10 @@ Linear shared_down(const LayerContext& c) {
   return adaptable({"shared.down", c.d.hidden, c.experts->shared_ffn}, Projection::kDown, Split::kRows);
 }
 
+int expert_kernels(const LayerContext& c) { return c.options.grouped_experts ? 1 : static_cast<int>(c.experts->local); }
+
 ActivationSize routed_activation(const LayerContext& c) {
-  return {"experts", c.experts->all_rows(), c.experts->up_width, c.experts->ffn, shape_of(c).bias, c.options.grouped_experts ? 1 : static_cast<int>(c.experts->local)};
+  return {"experts", c.experts->all_rows(), c.experts->up_width, c.experts->ffn, shape_of(c).bias, expert_kernels(c)};
 }
 ActivationSize shared_activation(const LayerContext& c) {
   return {"shared", c.d.rows, c.experts->shared_up_width, c.experts->shared_ffn, false};
@@ -216,7 +218,7 @@ void expert_half_backward(const LayerContext& c, StepList& steps) {
   steps.linear_backward(down(c), InputGradient::kLocal, false);
   activation_backward(c, steps, routed_activation(c));
   steps.linear_backward(up(c), InputGradient::kLocal, false);
-  if (shape_of(c).bias) bias_gradient(c, steps, "experts.down.bias_grad", e.all_rows(), c.d.hidden);
+  if (shape_of(c).bias) bias_gradient(c, steps, "experts.down.bias_grad", e.all_rows(), c.d.hidden, expert_kernels(c));
   sort_rows(c, steps, "experts.sort.grad", true);
   scatter_rows(c, steps, "dispatch.grad");
   combine(c, steps, "dispatch.grad", beside ? length(c, shared_first_backward) : 0);

@@ -52,9 +52,9 @@ struct ActivationSize {
 };
 void activation(const LayerContext& c, StepList& steps, const ActivationSize& size);
 void activation_backward(const LayerContext& c, StepList& steps, const ActivationSize& size);
-// Gradient of a bias over `rows` of `width`: a column sum.
+// Gradient of a bias over `rows` of `width`: a column sum, or one for each of `parts`.
 void bias_gradient(const LayerContext& c, StepList& steps, const std::string& name, std::int64_t rows,
-                   std::int64_t width);
+                   std::int64_t width, int parts = 1);
 
 // From the norm's output to q, k and v through the latents, and back.
 void latent_projections(const LayerContext& c, StepList& steps);

@@ -97,12 +97,12 @@ void StepList::norm(const std::string& name, NormKind kind, std::int64_t rows, s
                                   (backward ? accumulations(launches * norm_tensors(kind)) : 0)});
 }
 
-void StepList::cast_to_fp8(const std::string& name, Pass pass, std::int64_t elements) {
+void StepList::cast_to_fp8(const std::string& name, Pass pass, std::int64_t elements, int launches) {
   if (d_.gemm_dtype != Dtype::kFp8) return;
   // Written twice: as it is, and transposed for the weight gradient, where there is one (FP8 tensor cores take
   // only K-major operands; Transformer Engine's cast_transpose).
   add(name, {OpClass::kElementwise, pass, static_cast<double>(elements), elements * d_.bytes,
-             (frozen() ? 1 : 2) * elements, 1});
+             (frozen() ? 1 : 2) * elements, launches});
 }
 
 void StepList::gemm_of(const Linear& l, std::string name, Pass pass, plan::GemmShape shape, std::int64_t read,
@@ -117,7 +117,7 @@ void StepList::linear(const Linear& l) {
   const std::int64_t rows = l.rows > 0 ? l.rows : d_.rows;
   const std::int64_t m = l.groups * rows;
   const std::int64_t e = l.dtype ? plan::element_bytes(*l.dtype) : d_.gemm_bytes;
-  if (!l.dtype) cast_to_fp8(l.name + ".cast", Pass::kForward, m * l.k);
+  if (!l.dtype) cast_to_fp8(l.name + ".cast", Pass::kForward, m * l.k, kernels_of(l));
   dequantise(l, Pass::kForward);
   gemm_of(l, l.name, Pass::kForward, {l.groups, rows, l.n, l.k},
           (m * l.k + l.groups * l.k * l.n) * e + (l.bias ? l.groups * l.n * d_.bytes : 0), m * l.n * d_.bytes);
@@ -130,7 +130,7 @@ void StepList::linear_backward(const Linear& l, InputGradient input_gradient, bo
   const std::int64_t weights = l.groups * l.n * l.k;
   const std::int64_t e = l.dtype ? plan::element_bytes(*l.dtype) : d_.gemm_bytes;
   const bool reduced = input_gradient == InputGradient::kReduced && d_.t > 1;
-  if (!l.dtype) cast_to_fp8(l.name + ".grad.cast", Pass::kBackward, m * l.n);
+  if (!l.dtype) cast_to_fp8(l.name + ".grad.cast", Pass::kBackward, m * l.n, kernels_of(l));
   if (frozen()) return frozen_backward(l, input_gradient, sharded_input);
 
   // The gathered input is needed by dW only: beside dX, and beside the issue of dX's reduction.

@@ -119,7 +119,7 @@ class StepList {
 
   // Kernels of an operator over the experts' rows: one, or one for each of the rank's experts.
   [[nodiscard]] int kernels_of(const Linear& linear) const { return linear.routed && !grouped_experts_ ? static_cast<int>(linear.groups) : 1; }
-  void cast_to_fp8(const std::string& name, plan::Pass pass, std::int64_t elements);
+  void cast_to_fp8(const std::string& name, plan::Pass pass, std::int64_t elements, int launches);
   void gemm_of(const Linear& linear, std::string name, plan::Pass pass, plan::GemmShape shape, std::int64_t read,
                std::int64_t written);
 

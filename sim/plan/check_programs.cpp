@@ -32,6 +32,7 @@ std::string kernel_problem(const Kernel& k) {
   if (k.op == OpClass::kGemm && !k.gemm) return "is a matrix product without a shape";
   if (k.op == OpClass::kAttention && !k.attention) return "is an attention without a shape";
   if (k.launches < 1) return "launches nothing";
+  if (k.gemm && k.gemm->batch % k.launches != 0) return "has launches that do not divide its batch";
   return {};
 }
 

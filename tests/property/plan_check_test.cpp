@@ -203,6 +203,15 @@ const std::vector<Mutation>& mutations() {
          k.gemm.reset();
          return true;
        }},
+      {"launches that do not divide a product's batch", PlanFault::kKernel,
+       [](Plan& p, Rng& r) {
+         const auto f = find<Compute>(p, r);
+         Kernel& k = f->program->kernels[f->op->kernel.index()];
+         k.op = OpClass::kGemm;
+         k.gemm = GemmShape{3, 64, 64, 64};
+         k.launches = 2;
+         return true;
+       }},
       {"degrees that fit no program table", PlanFault::kDegrees,
        [](Plan& p, Rng&) {
          p.degrees[Axis::kPipeline] += 1;

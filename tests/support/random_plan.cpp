@@ -63,6 +63,7 @@ class RandomPlan {
     k.read = bytes(1 << 30);
     k.written = bytes(1 << 30);
     k.launches = 1 + static_cast<int>(rng_.below(3));
+    if (k.gemm && k.launches > 1) k.launches = static_cast<int>(k.gemm->batch);  // they divide it
     return k;
   }
 

@@ -63,16 +63,20 @@ TEST_CASE("workload: parameters of a layer with experts by hand") {
 TEST_CASE("workload: experts one after another launch a kernel each") {
   BlockOptions options = tokens(128);
   options.fused_accumulation = false;
-  const Block grouped = make_layer(mixture(), 1, options);
+  options.gemm_dtype = plan::Dtype::kFp8;
+  ModelShape shape = mixture();
+  shape.experts->bias = true;
+  const Block grouped = make_layer(shape, 1, options);
   options.grouped_experts = false;
-  const Block one_by_one = make_layer(mixture(), 1, options);
-  for (const char* name : {"experts.up", "experts.activation", "experts.down"}) {
+  const Block one_by_one = make_layer(shape, 1, options);
+  for (const char* name : {"experts.up", "experts.up.cast", "experts.activation", "experts.down"}) {
     CHECK(kernel(grouped.forward, name).launches == 1);
     CHECK(kernel(one_by_one.forward, name).launches == 8);
     CHECK(kernel(one_by_one.forward, name).flops.si() == kernel(grouped.forward, name).flops.si());
     CHECK(kernel(one_by_one.forward, name).read == kernel(grouped.forward, name).read);
   }
   for (const char* name : {"experts.up.dgrad", "experts.up.wgrad", "experts.up.accumulate", "experts.activation.grad"}) CHECK(kernel(one_by_one.backward, name).launches == 8);
+  for (const char* name : {"experts.up.bias_grad", "experts.down.bias_grad"}) CHECK(kernel(one_by_one.backward, name).launches == 8 * kernel(grouped.backward, name).launches);
   for (const char* name : {"router", "shared.up"}) CHECK(kernel(one_by_one.forward, name).launches == 1);
 }
 
