@@ -10,6 +10,7 @@
 #include "app/cli/command_line.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
+#include "sim/base/plain_text.hpp"
 
 namespace {
 
@@ -18,9 +19,11 @@ using stepcast::app::Status;
 // A broken invariant has printed itself and calls abort(): the contract's status is 3, not a signal.
 extern "C" void leave_after_abort(int) { std::_Exit(static_cast<int>(Status::kInternal)); }
 
+constexpr std::size_t kMostReported = std::size_t{1} << 20U;  // errors of a file are cut one by one
+
 Status report(const char* prefix, const char* text, Status status) {
   std::fflush(stdout);
-  std::fprintf(stderr, "%s%s\n", prefix, text);
+  std::fprintf(stderr, "%s%s\n", prefix, stepcast::quotable(text, kMostReported).c_str());
   return status;
 }
 

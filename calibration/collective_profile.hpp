@@ -39,26 +39,26 @@ struct LocalCollectives {
   std::string error;
   template <class V>
   void visit(V& v) {
-    v.key("ll_base", ll_base, "A ring with protocol LL, per call, hops apart.", scenario::required());
-    v.key("ll128_base", ll128_base, "The same with LL128.", scenario::required());
-    v.key("simple_base", simple_base, "The same with Simple.", scenario::required());
-    v.key("ll_hop", ll_hop, "One step of a ring to the next GPU with LL.", scenario::required());
-    v.key("ll128_hop", ll128_hop, "The same with LL128.", scenario::required());
-    v.key("simple_hop", simple_hop, "The same with Simple.", scenario::required());
+    v.key("ll_base", ll_base, "A ring with protocol LL, per call, hops apart.", scenario::required().at_least(0));
+    v.key("ll128_base", ll128_base, "The same with LL128.", scenario::required().at_least(0));
+    v.key("simple_base", simple_base, "The same with Simple.", scenario::required().at_least(0));
+    v.key("ll_hop", ll_hop, "One step of a ring to the next GPU with LL.", scenario::required().at_least(0));
+    v.key("ll128_hop", ll128_hop, "The same with LL128.", scenario::required().at_least(0));
+    v.key("simple_hop", simple_hop, "The same with Simple.", scenario::required().at_least(0));
     v.key("ll_ceiling", ll_ceiling, "Payload that LL moves whatever the links.", scenario::required().above(0));
     v.key("ll128_efficiency", ll128_efficiency, "Share of the GPU links' rate, flags included, that LL128 reaches.", scenario::required().between(0.05, 1.2));
     v.key("simple_efficiency", simple_efficiency, "Share of the GPU links' rate that Simple reaches.", scenario::required().between(0.05, 1.2));
-    v.key("nvls_base", nvls_base, "An all-reduce in the NVSwitch (NVLS), per call.", scenario::required());
+    v.key("nvls_base", nvls_base, "An all-reduce in the NVSwitch (NVLS), per call.", scenario::required().at_least(0));
     v.key("nvls_efficiency", nvls_efficiency, "Share of the GPU links' rate that NVLS reaches.", scenario::required().between(0.05, 1.2));
-    v.key("pairwise_ll_base", pairwise_ll_base, "Grouped sends and receives with LL, per call.", scenario::required());
-    v.key("pairwise_simple_base", pairwise_simple_base, "The same with Simple.", scenario::required());
+    v.key("pairwise_ll_base", pairwise_ll_base, "Grouped sends and receives with LL, per call.", scenario::required().at_least(0));
+    v.key("pairwise_simple_base", pairwise_simple_base, "The same with Simple.", scenario::required().at_least(0));
     v.key("pairwise_ll_ceiling", pairwise_ll_ceiling, "Payload of grouped sends with LL whatever the links.", scenario::required().above(0));
     v.key("pairwise_efficiency", pairwise_efficiency, "Share of the GPU links' rate that grouped sends reach.", scenario::required().between(0.05, 1.2));
-    v.key("pair_ceiling", pair_ceiling, "Payload that the channels of one pair of GPUs move. Default: no limit but the links.");
+    v.key("pair_ceiling", pair_ceiling, "Payload that the channels of one pair of GPUs move. Default: no limit but the links.", scenario::above(0));
     v.key("fill_share", fill_share, "Further bytes' time for each byte while Simple's pipeline fills.", scenario::required().between(0, 3));
-    v.key("fill_bytes", fill_bytes, "Bytes after which it is full.", scenario::required());
-    v.key("launch", launch, "Host time to issue a collective from C++, without a framework.", scenario::required());
-    v.key("issue", issue, "Host time per send or receive of a group.", scenario::required());
+    v.key("fill_bytes", fill_bytes, "Bytes after which it is full.", scenario::required().at_least(0));
+    v.key("launch", launch, "Host time to issue a collective from C++, without a framework.", scenario::required().at_least(0));
+    v.key("issue", issue, "Host time per send or receive of a group.", scenario::required().at_least(0));
     v.key("error", error, "How far forecasts with these figures are from measurements, fitted and held out.", scenario::required().not_empty());
   }
 };
@@ -86,15 +86,15 @@ struct NetworkCollectives {
     v.key("nics", nics, "Catalogue names of the NICs that it describes.", scenario::required().not_empty());
     v.key("nodes", nodes, "Kinds of node that it is for, by catalogue name. Default: any that has no profile of its own.");
     v.key("note", note, "What to know before use.");
-    v.key("latency", latency, "One step over this network beyond one over InfiniBand; twice for Simple.", scenario::required());
-    v.key("simple_hop", simple_hop, "A step of a ring or tree over InfiniBand with Simple.", scenario::required());
-    v.key("nvls_tree_hop", nvls_tree_hop, "A step of an NVLS tree over InfiniBand.", scenario::required());
+    v.key("latency", latency, "One step over this network beyond one over InfiniBand; twice for Simple.", scenario::required().at_least(0));
+    v.key("simple_hop", simple_hop, "A step of a ring or tree over InfiniBand with Simple.", scenario::required().at_least(0));
+    v.key("nvls_tree_hop", nvls_tree_hop, "A step of an NVLS tree over InfiniBand.", scenario::required().at_least(0));
     v.key("ll_ceiling", ll_ceiling, "Payload of a host that LL moves between hosts whatever the NICs.", scenario::required().above(0));
     v.key("ll128_ceiling", ll128_ceiling, "The same with LL128.", scenario::required().above(0));
-    v.key("simple_ceiling", simple_ceiling, "The same with Simple, where the host copies each byte. Default: the links are the limit.");
+    v.key("simple_ceiling", simple_ceiling, "The same with Simple, where the host copies each byte. Default: the links are the limit.", scenario::above(0));
     v.key("tree_efficiency", tree_efficiency, "Bandwidth of a tree over that of its links.", scenario::required().between(0.05, 1.2));
     v.key("fill_share", fill_share, "Further bytes' time for each byte while Simple's pipeline fills.", scenario::required().between(0, 3));
-    v.key("fill_bytes", fill_bytes, "Bytes after which it is full.", scenario::required());
+    v.key("fill_bytes", fill_bytes, "Bytes after which it is full.", scenario::required().at_least(0));
     v.key("error", error, "How far forecasts with these figures are from measurements, fitted and held out.", scenario::required().not_empty());
   }
 };

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/diagnostic.hpp"
+#include "sim/base/plain_text.hpp"
 
 namespace stepcast::calibration {
 namespace {
@@ -37,27 +38,13 @@ void append_utf8(std::string& text, std::uint32_t point) {
   }
 }
 
-// Length of the valid UTF-8 sequence that starts at `i`, 0 for none. Overlong forms and surrogates are none.
-std::size_t sequence_length(std::string_view text, std::size_t i) {
-  const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(text[k]); };
-  const unsigned char first = byte(i);
-  const std::size_t length = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
-  if (length == 0 || i + length > text.size()) return 0;
-  for (std::size_t k = 1; k < length; ++k) {
-    if ((byte(i + k) & 0xc0U) != 0x80U) return 0;
-  }
-  if ((first == 0xe0 && byte(i + 1) < 0xa0) || (first == 0xed && byte(i + 1) >= 0xa0)) return 0;
-  if ((first == 0xf0 && byte(i + 1) < 0x90) || (first == 0xf4 && byte(i + 1) >= 0x90)) return 0;
-  return length;
-}
-
 }  // namespace
 
 std::string printable(std::string_view text) {
   std::string clean;
   clean.reserve(text.size());
   for (std::size_t i = 0; i < text.size();) {
-    const std::size_t length = sequence_length(text, i);
+    const std::size_t length = utf8_length(text, i);
     const auto c = static_cast<unsigned char>(text[i]);
     if (length == 0) {
       clean += '?';

@@ -4,10 +4,28 @@
 #include <filesystem>
 
 #include "calibration/names.hpp"
+#include "calibration/profile_check.hpp"
 #include "sim/base/diagnostic.hpp"
+#include "sim/base/file.hpp"
 #include "sim/scenario/read.hpp"
 
 namespace stepcast::calibration {
+
+Profile read_profile_text(const std::string& text, const std::string& path, Diagnostics& diagnostics) {
+  const std::size_t before = diagnostics.list().size();
+  const auto root = scenario::parse_yaml(text, path, diagnostics);
+  if (!root) return {};
+  Profile profile = scenario::read_tree<Profile>(*root, diagnostics);
+  if (diagnostics.list().size() == before) check_profile(profile, scenario::Positions{*root}, diagnostics);
+  return profile;
+}
+
+Profile read_profile(const std::string& path) {
+  Diagnostics diagnostics;
+  Profile profile = read_profile_text(read_file(path), path, diagnostics);
+  diagnostics.throw_if_any();
+  return profile;
+}
 
 std::vector<Profile> read_profiles(const std::string& folder) {
   std::error_code ignored;
@@ -18,7 +36,7 @@ std::vector<Profile> read_profiles(const std::string& folder) {
   if (paths.empty()) throw UserError("no calibration profiles (*.yaml) in " + folder);
   Diagnostics diagnostics;
   std::vector<Profile> profiles;
-  for (const std::string& path : paths) profiles.push_back(scenario::read_yaml_file<Profile>(path, diagnostics));
+  for (const std::string& path : paths) profiles.push_back(read_profile_text(read_file(path), path, diagnostics));
   diagnostics.throw_if_any();
   return profiles;
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "calibration/collective_profile.hpp"
+#include "sim/base/diagnostic.hpp"
 #include "sim/base/units.hpp"
 #include "sim/scenario/key.hpp"
 #include "topologies/hardware.hpp"
@@ -70,12 +71,12 @@ struct GemmProfile {
     v.key("mma_efficiency", mma_efficiency, "Share of the tensor peak while the main loop runs.", scenario::required().between(0.05, 1.1));
     v.key("fp8_mma_efficiency", fp8_mma_efficiency, "The same for fp8 inputs.", scenario::required().between(0.05, 1.1));
     v.key("fp8_library_mma_efficiency", fp8_library_mma_efficiency,
-          "The same for the matrix library's own fp8 products, which training calls, on the tiles of 16-bit ones. Default: fp8_mma_efficiency and fp8_tiles.");
+          "The same for the matrix library's own fp8 products, which training calls, on the tiles of 16-bit ones. Default: fp8_mma_efficiency and fp8_tiles.", scenario::between(0.05, 1.1));
     v.key("memory_efficiency", memory_efficiency, "Share of the memory bandwidth while operands stream.", scenario::required().between(0.05, 1));
     v.key("operand_bytes_per_clock", operand_bytes_per_clock, "Operand bytes per clock and SM with all SMs at work.", scenario::required().above(0));
     v.key("sm_bytes_per_clock", sm_bytes_per_clock, "Operand bytes per clock that one SM draws at most.", scenario::required().above(0));
-    v.key("tile_overhead", tile_overhead, "Fill and epilogue of a tile of 128 x 256 that nothing hides.", scenario::required());
-    v.key("split_k_cost", split_k_cost, "The second pass over C when k is split.", scenario::required());
+    v.key("tile_overhead", tile_overhead, "Fill and epilogue of a tile of 128 x 256 that nothing hides.", scenario::required().at_least(0));
+    v.key("split_k_cost", split_k_cost, "The second pass over C when k is split.", scenario::required().at_least(0));
   }
 };
 
@@ -101,12 +102,12 @@ struct AttentionProfile {
     v.key("backward_mma_efficiency", backward_mma_efficiency, "The same backward.", scenario::required().between(0.05, 1.1));
     v.key("scores_per_clock", scores_per_clock, "Softmax scores that one SM finishes per clock.", scenario::required().above(0));
     v.key("softmax_overlap", softmax_overlap, "Share of the shorter of softmax and products that is hidden.", scenario::required().between(0, 1));
-    v.key("block_overhead", block_overhead, "Start and end of one work item.", scenario::required());
+    v.key("block_overhead", block_overhead, "Start and end of one work item.", scenario::required().at_least(0));
     v.key("tail_share", tail_share, "Share of the longest work item for which SMs idle at the end: 0 where longest items go first, 1 where items go in the grid's order. Default: 0.", scenario::between(0, 1));
-    v.key("engine_overhead", engine_overhead, "What a serving engine's call does around attention (cache, metadata), whose tables time it; training does not. Default: two kernels.");
+    v.key("engine_overhead", engine_overhead, "What a serving engine's call does around attention (cache, metadata), whose tables time it; training does not. Default: two kernels.", scenario::at_least(0));
     v.key("cache_efficiency", cache_efficiency, "Share of the streaming bandwidth at which such an engine writes keys and values into its paged cache. Default: 1.", scenario::between(0.02, 1));
     v.key("vllm_rate", vllm_rate, "Rate of vLLM's attention kernels over those that the other figures describe. Default: 1.", scenario::between(0.1, 3));
-    v.key("vllm_overhead", vllm_overhead, "engine_overhead of vLLM. Default: the same.");
+    v.key("vllm_overhead", vllm_overhead, "engine_overhead of vLLM. Default: the same.", scenario::at_least(0));
     v.key("vllm_cache_efficiency", vllm_cache_efficiency, "cache_efficiency of vLLM. Default: the same.", scenario::between(0.02, 1));
   }
 };
@@ -123,15 +124,15 @@ struct OverheadProfile {
   Figure<Bytes> gemm_workspace;
   template <class V>
   void visit(V& v) {
-    v.key("kernel_latency", kernel_latency, "A kernel that does nothing, start to end on the device.", scenario::required());
-    v.key("kernel_gap", kernel_gap, "Idle between two queued kernels of one stream.", scenario::required());
-    v.key("host_launch", host_launch, "Host time per kernel, framework included.", scenario::required());
-    v.key("host_collective", host_collective, "Host time per collective, send or receive, framework included.", scenario::required());
-    v.key("collective_wait", collective_wait, "Device time of a collective beyond its own: streams that wait for each other, ranks that are not there together. Default: 0.");
-    v.key("host_recompute", host_recompute, "Host time of a block that is computed again, beside its kernels: saving and setting random-number states, a backward pass within the backward pass. Default: 0.");
-    v.key("host_step", host_step, "Host time of a step before its first kernel: the batch and its broadcast, logging. Default: 0.");
-    v.key("context", context, "Device memory of the context and the libraries' code.", scenario::required());
-    v.key("gemm_workspace", gemm_workspace, "Device memory of the matrix library's workspace.", scenario::required());
+    v.key("kernel_latency", kernel_latency, "A kernel that does nothing, start to end on the device.", scenario::required().at_least(0));
+    v.key("kernel_gap", kernel_gap, "Idle between two queued kernels of one stream.", scenario::required().at_least(0));
+    v.key("host_launch", host_launch, "Host time per kernel, framework included.", scenario::required().at_least(0));
+    v.key("host_collective", host_collective, "Host time per collective, send or receive, framework included.", scenario::required().at_least(0));
+    v.key("collective_wait", collective_wait, "Device time of a collective beyond its own: streams that wait for each other, ranks that are not there together. Default: 0.", scenario::at_least(0));
+    v.key("host_recompute", host_recompute, "Host time of a block that is computed again, beside its kernels: saving and setting random-number states, a backward pass within the backward pass. Default: 0.", scenario::at_least(0));
+    v.key("host_step", host_step, "Host time of a step before its first kernel: the batch and its broadcast, logging. Default: 0.", scenario::at_least(0));
+    v.key("context", context, "Device memory of the context and the libraries' code.", scenario::required().at_least(0));
+    v.key("gemm_workspace", gemm_workspace, "Device memory of the matrix library's workspace.", scenario::required().at_least(0));
   }
 };
 
@@ -144,8 +145,8 @@ struct ClockProfile {
   void visit(V& v) {
     v.key("sustained_fraction", sustained_fraction, "Clock in steady state under tensor load over that of short runs, which GeForce cards quote below what they reach.", scenario::required().between(0.3, 1.2));
     v.key("attention_fraction", attention_fraction, "The same under fused attention, forward, whose tensor cores wait for softmax and draw less. Default: sustained_fraction.", scenario::between(0.3, 1));
-    v.key("power_response", power_response, "Run time at which the clock is half way down to the sustained one.", scenario::required());
-    v.key("power_per_sm", power_per_sm, "Power limit over SMs of the GPU measured: one of another limit sustains another clock. Default: it does not matter.");
+    v.key("power_response", power_response, "Run time at which the clock is half way down to the sustained one.", scenario::required().at_least(0));
+    v.key("power_per_sm", power_per_sm, "Power limit over SMs of the GPU measured: one of another limit sustains another clock. Default: it does not matter.", scenario::above(0));
   }
 };
 
@@ -159,10 +160,10 @@ struct MeasuredCost {
   template <class V>
   void visit(V& v) {
     v.key("what", what, "What is timed, and among how many workers.", scenario::required().not_empty());
-    v.key("latency", latency, "Time of the least.", scenario::required());
+    v.key("latency", latency, "Time of the least.", scenario::required().at_least(0));
     v.key("bandwidth", bandwidth, "Bytes over further time.", scenario::required().above(0));
-    v.key("least", least, "The smallest that was measured.", scenario::required());
-    v.key("most", most, "The largest.", scenario::required());
+    v.key("least", least, "The smallest that was measured.", scenario::required().at_least(0));
+    v.key("most", most, "The largest.", scenario::required().at_least(0));
   }
 };
 
@@ -197,10 +198,10 @@ struct FittedRange {
   void visit(V& v) {
     v.key("kernels", kernels, "Products, attention, streams ..., or a collective inside a host or between hosts.", scenario::required().not_empty());
     v.key("points", points, "How many were fitted.", scenario::required().at_least(1));
-    v.key("least_work", least_work, "Operations of the smallest product or attention.");
-    v.key("most_work", most_work, "Operations of the largest.");
-    v.key("least_bytes", least_bytes, "Bytes of the smallest stream, reduction or collective.");
-    v.key("most_bytes", most_bytes, "Bytes of the largest.");
+    v.key("least_work", least_work, "Operations of the smallest product or attention.", scenario::above(0));
+    v.key("most_work", most_work, "Operations of the largest.", scenario::above(0));
+    v.key("least_bytes", least_bytes, "Bytes of the smallest stream, reduction or collective.", scenario::at_least(0));
+    v.key("most_bytes", most_bytes, "Bytes of the largest.", scenario::at_least(0));
     v.key("least_ranks", least_ranks, "Ranks of the smallest collective.", scenario::at_least(2));
     v.key("most_ranks", most_ranks, "Ranks of the largest.", scenario::at_least(2));
   }
@@ -248,6 +249,11 @@ struct ChosenProfile {
   Profile profile;
   bool own = false;
 };
+
+// A profile's text; every mistake is added to `diagnostics`, of single keys and of what they are to each other.
+Profile read_profile_text(const std::string& text, const std::string& path, Diagnostics& diagnostics);
+// Throws UserError with all mistakes of the file.
+Profile read_profile(const std::string& path);
 
 // Reads every *.yaml of a folder, in order of file name. Throws UserError with all mistakes.
 std::vector<Profile> read_profiles(const std::string& folder);

@@ -10,6 +10,7 @@
 
 #include "calibration/json_stream.hpp"
 #include "sim/base/diagnostic.hpp"
+#include "sim/base/plain_text.hpp"
 #include "sim/base/text.hpp"
 
 namespace stepcast::calibration {
@@ -172,8 +173,7 @@ class Reader {
   SmiLog read() {
     if (text_.starts_with("\xef\xbb\xbf")) text_.remove_prefix(3);  // UTF-8's byte order mark
     if (trim(text_).empty()) refuse("is empty");
-    if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff")) refuse("is UTF-16, as PowerShell writes it", "iconv -f UTF-16 -t UTF-8");
-    if (text_.starts_with("\x1f\x8b")) refuse("is compressed", "gunzip it first");
+    if (const std::optional<NoText> other = other_form(text_)) refuse(other->problem, other->hint);
     if (text_.find('\0') != std::string_view::npos) refuse("is no text");
     if (text_.find("DCGM_FI_") != std::string_view::npos || text_.find("dcgm_") != std::string_view::npos) refuse("names fields of DCGM: a list of counters, or a scrape of its exporter", "dcgmi dmon -e 155,100,150 and nvidia-smi dmon write what can be read here");
     if (!options_.columns.empty()) {

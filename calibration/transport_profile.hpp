@@ -42,8 +42,8 @@ struct AheadProfile {
   topology::Figure<Bandwidth> copy_rate;
   template <class V>
   void visit(V& v) {
-    v.key("eager", eager, "Messages up to it move before the receiver asks for them; 0: none.", scenario::required());
-    v.key("buffered", buffered, "What a sender may have sent that nobody has received yet, and still go on; 0: it waits for the receiver.", scenario::required());
+    v.key("eager", eager, "Messages up to it move before the receiver asks for them; 0: none.", scenario::required().at_least(0));
+    v.key("buffered", buffered, "What a sender may have sent that nobody has received yet, and still go on; 0: it waits for the receiver.", scenario::required().at_least(0));
     v.key("copy_rate", copy_rate, "Of the copy that a message costs which came before its receive.", scenario::required().above(0));
   }
 };
@@ -68,12 +68,12 @@ struct TransportProfile {
     v.key("name", name, "Transport: infiniband, roce, tcp, uec or shared-memory.", scenario::required().words({"infiniband", "roce", "tcp", "uec", "shared-memory"}));
     v.key("note", note, "What to know before use.");
     v.key("mtu", mtu, "Largest packet, without what headers_outside counts.", scenario::required().above(0));
-    v.key("headers_inside", headers_inside, "Headers of a packet that count towards the MTU.", scenario::required());
-    v.key("headers_outside", headers_outside, "Headers, checksums and gaps of a packet that do not.", scenario::required());
+    v.key("headers_inside", headers_inside, "Headers of a packet that count towards the MTU.", scenario::required().at_least(0));
+    v.key("headers_outside", headers_outside, "Headers, checksums and gaps of a packet that do not.", scenario::required().at_least(0));
     v.key("payload_share", payload_share, "What large messages reach of the rate that headers leave.", scenario::required().between(0.05, 1));
-    v.key("latency", latency, "Card to card without a switch, for cards whose own transport is another.", scenario::required());
-    v.key("per_message", per_message, "Each message, beside the latency.", scenario::required());
-    v.key("chunk", chunk, "What a copy through host memory takes in before it passes it on.", scenario::required());
+    v.key("latency", latency, "Card to card without a switch, for cards whose own transport is another.", scenario::required().at_least(0));
+    v.key("per_message", per_message, "Each message, beside the latency.", scenario::required().at_least(0));
+    v.key("chunk", chunk, "What a copy through host memory takes in before it passes it on.", scenario::required().above(0));
     v.key("sockets", sockets, "Where the cores move the data.");
     v.key("congestion", congestion, "What congestion control loses. Default: nothing.");
     v.key("ahead", ahead, "What leaves before the receiver asks for it. Default: nothing, both sides wait.");

@@ -14,6 +14,6 @@ fi
 nccl=${NCCL_HOME:+-I$NCCL_HOME/include -L$NCCL_HOME/lib}
 "${NVCC:-nvcc}" -std=c++20 -O2 -Xcompiler -fopenmp,-ffp-contract=fast --extended-lambda -arch="$arch" --threads 0 -I. $nccl \
   executor/cuda/*.cpp executor/cuda/cudnn/*.cpp executor/cuda/*.cu executor/common/*.cpp \
-  sim/base/{diagnostic,file,text}.cpp sim/plan/{names,plan,plan_file_read,token_line,volumes}.cpp \
+  sim/base/{diagnostic,file,plain_text,text}.cpp sim/plan/{names,plan,plan_file_read,token_line,volumes}.cpp \
   -lcublasLt -lnccl -ldl -o "$output"
 echo "built $output"

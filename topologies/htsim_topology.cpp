@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/diagnostic.hpp"
-#include "sim/base/file.hpp"
+#include "sim/base/plain_text.hpp"
 #include "sim/base/text.hpp"
 
 namespace stepcast::topology {
@@ -173,7 +173,7 @@ HtsimTopology parse_htsim_topology(std::string_view text, const std::string& fil
   return topology;
 }
 
-HtsimTopology read_htsim_topology(const std::string& file) { return parse_htsim_topology(read_file(file), file); }
+HtsimTopology read_htsim_topology(const std::string& file) { return parse_htsim_topology(read_text_file(file, "a topology of htsim"), file); }
 
 HtsimFabric::HtsimFabric(const HtsimTopology& topology)
     : hosts_{topology.hosts},

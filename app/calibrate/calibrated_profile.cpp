@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "app/forecast/extrapolation.hpp"
+#include "calibration/profile_check.hpp"
 #include "sim/base/diagnostic.hpp"
 
 namespace stepcast::app {
@@ -17,7 +17,7 @@ std::vector<calibration::FittedRange> ranges_of(std::span<const calibration::Col
   std::map<std::string, calibration::FittedRange> ranges;
   for (const calibration::CollectivePoint& point : points) {
     const auto ranks = static_cast<std::int64_t>(point.layout.ranks);
-    const std::string name = collective_range(point.kind, between_hosts);
+    const std::string name = calibration::collective_range(point.kind, between_hosts);
     const auto [it, is_new] = ranges.try_emplace(name, calibration::FittedRange{.kernels = name, .points = 0, .least_work = {}, .most_work = {},
                                                                                 .least_bytes = point.bytes, .most_bytes = point.bytes, .least_ranks = ranks, .most_ranks = ranks});
     calibration::FittedRange& range = it->second;

@@ -56,7 +56,9 @@ ProfileView view_file(const std::string& path) {
   const auto root = scenario::parse_yaml(text, path, diagnostics);
   diagnostics.throw_if_any();
   if (root && root->find("nics") != nullptr) return view_of(scenario::read_yaml_text<calibration::NetworkCollectives>(text, path), path);
-  return view_of(scenario::read_yaml_text<calibration::Profile>(text, path), path);
+  const calibration::Profile profile = calibration::read_profile_text(text, path, diagnostics);
+  diagnostics.throw_if_any();
+  return view_of(profile, path);
 }
 
 // "1.87 us": number and unit.

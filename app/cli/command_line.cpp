@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/command_texts.hpp"
+#include "app/cli/outputs.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
 #include "sim/base/text.hpp"
@@ -146,6 +147,7 @@ Status run_command_line(std::vector<std::string> arguments) {
   }
   const Invocation invocation = parse_arguments(command, arguments);
   Session session{detect_terminal(), find_data_files(own_executable()), commands};
+  expect_outputs(command, invocation);
   return command.run(invocation, session);
 }
 

@@ -237,6 +237,8 @@ Status calibrate_steps(const Invocation& invocation, const HardwareShelf& shelf)
   Progress progress{invocation.has("quiet")};
   const StepFits fits = fit_steps(request, shelf, [&](const std::string& what) { progress.show(what); });
   if (const auto output = invocation.text("output"); output && output->ends_with('/')) {
+    std::error_code failed;  // told by the first file
+    std::filesystem::create_directories(std::filesystem::path{*output}.parent_path(), failed);
     for (const StepFit& fit : fits.families) write_profile(*output + fit.profile.name + ".yaml", fit.profile);
   } else if (output) {
     if (fits.families.size() != 1) throw UserError(Diagnostic{.path = "--output", .problem = fmt::format("{} hardware families are fitted", fits.families.size()), .expected = "--family NAME with it, or a folder that ends in /, for a file each"});
@@ -247,17 +249,10 @@ Status calibrate_steps(const Invocation& invocation, const HardwareShelf& shelf)
   return Status::kDone;
 }
 
-// Before a fit of minutes: a folder for the profile, made where the text ends in '/'.
-void expect_place_for(const std::string& output) {
-  const std::filesystem::path folder = std::filesystem::path{output}.parent_path();
-  std::error_code error;
-  if (output.ends_with('/')) std::filesystem::create_directories(folder, error);
-  if (error) throw SystemError(fmt::format("{}: {}", output, error.message()));
-  if (!folder.empty() && !std::filesystem::is_directory(folder)) throw SystemError(fmt::format("{}: no such folder", folder.string()));
-}
-
 Status calibrate(const Invocation& invocation, Session& session) {
-  if (const auto output = invocation.text("output")) expect_place_for(*output);
+  if (const auto output = invocation.text("output"); output && output->ends_with('/') && !invocation.has("table")) {
+    throw UserError(Diagnostic{.path = "--output", .problem = "a folder, where one profile is fitted", .expected = "a file; a folder with --table", .got = *output});
+  }
   if (invocation.has("table")) {
     if (invocation.has("kernels") || invocation.has("nccl-logs") || invocation.has("db")) throw UserError(Diagnostic{.path = "stepcast calibrate", .problem = "two sources of measurements", .expected = "--table, --kernels, --nccl-logs or --db"});
     return calibrate_steps(invocation, load_shelf(session.data));

@@ -17,6 +17,7 @@
 #include "calibration/nccl_tests_log.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
+#include "sim/base/plain_text.hpp"
 #include "sim/base/text.hpp"
 
 namespace stepcast::app {
@@ -134,7 +135,7 @@ Status run_import(const Invocation& invocation, Session& session) {
   if (std::find(training.begin(), training.end(), kind) != training.end()) return import_training_file(kind, file, invocation, session);
   if (kind != "nccl-tests") return import_topology(kind, file, invocation, session);
   const std::string text = read_file(file);
-  if (text.starts_with("\x1f\x8b")) throw UserError(Diagnostic{.where = {file, 0, 0}, .problem = "is compressed", .expected = "a log as text, or the JSON of -J", .hint = "gunzip it first"});
+  if (const std::optional<NoText> other = other_form(text)) throw UserError(Diagnostic{.where = {file, 0, 0}, .problem = other->problem, .expected = "a log as text, or the JSON of -J", .hint = other->hint});
   const cal::NcclLog log = cal::read_nccl_log(text, file);
   std::string stored;
   if (const auto database = invocation.text("db")) {

@@ -14,6 +14,7 @@
 #include "app/importers/smi_topology.hpp"
 #include "app/scenario/hardware_shelf.hpp"
 #include "sim/base/file.hpp"
+#include "sim/base/plain_text.hpp"
 #include "sim/base/text.hpp"
 #include "topologies/catalogue.hpp"
 
@@ -147,7 +148,7 @@ void add_topology_import_options(OptionList& options) {
 }
 
 Status import_topology(const std::string& kind, const std::string& file, const Invocation& invocation, Session& session) {
-  Shown shown = importers().at(kind)(read_file(file), file, invocation, session);
+  Shown shown = importers().at(kind)(read_text_file(file, fmt::format("output of {}", kind)), file, invocation, session);
   if (const auto output = invocation.text("output")) {
     const Shown::Written written = shown.write();
     if (!written.remarks.empty()) shown.remarks = written.remarks;

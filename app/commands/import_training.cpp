@@ -12,6 +12,7 @@
 #include "app/importers/training/training_import.hpp"
 #include "app/scenario/hardware_shelf.hpp"
 #include "sim/base/file.hpp"
+#include "sim/base/plain_text.hpp"
 #include "sim/base/text.hpp"
 #include "sim/scenario/load.hpp"
 
@@ -85,7 +86,7 @@ void add_training_import_options(OptionList& options) {
 
 Status import_training_file(const std::string& kind, const std::string& file, const Invocation& invocation, Session& session) {
   const TrainingForm& form = form_of(kind);
-  const TrainingImport import = import_training(form, read_file(file), file, invocation.list("set"), load_catalogue(session.data));
+  const TrainingImport import = import_training(form, read_text_file(file, fmt::format("a configuration of {}", kind)), file, invocation.list("set"), load_catalogue(session.data));
   const std::string name = plain_name(std::filesystem::path{file}.stem().string());
   const std::string scenario = scenario_text(import, name, kind, file);
   std::string text = report(form, import);

@@ -168,7 +168,8 @@ Status validate_scenario(const Invocation& invocation, Session& session) {
     return validate_run(setup.plan, result.step_time_s(), result.result.recording, *step, measured);
   }();
   if (validation.exact && validation.matched == 0) {
-    throw UserError(Diagnostic{.where = {*database, 0, 0}, .path = fmt::format("run {}", chosen.summary.id.value()), .problem = "has no times of instructions: its step alone was stored"});
+    throw UserError(Diagnostic{.where = {*database, 0, 0}, .path = fmt::format("run {}", chosen.summary.id.value()), .problem = measured.spans.empty() ? "has no times of instructions: its step alone is stored" : "has times of instructions of which none is the plan's",
+                               .expected = "spans of the plan's instructions, as stepcast run stores them", .hint = fmt::format("stepcast run {} --db {}", invocation.operands[0], *database)});
   }
   nlohmann::ordered_json json = validation_json(validation);
   json["run"] = chosen.summary.id.value();

@@ -9,7 +9,7 @@
 
 #include "calibration/interference.hpp"
 #include "calibration/kernel_fit.hpp"
-#include "sim/plan/names.hpp"
+#include "calibration/profile_check.hpp"
 
 namespace stepcast::app {
 namespace {
@@ -60,7 +60,7 @@ void add_collectives(const Setup& setup, std::size_t stage, const plan::Program&
     const std::vector<RankId> members = setup.plan.members(collective->group, rank);
     if (members.size() < 2) continue;
     const bool between = std::any_of(members.begin(), members.end(), [&](RankId r) { return host_of(r) != host_of(members.front()); });
-    const std::string name = collective_range(collective->kind, between);
+    const std::string name = calibration::collective_range(collective->kind, between);
     asked.work[name].add(collective->bytes.si());
     asked.ranks[name].add(static_cast<double>(members.size()));
   }
@@ -85,10 +85,6 @@ bool is_collective(const std::string& name) { return name.ends_with(" inside a h
 std::string place_of(const std::string& name) { return name.substr(name.find(' ')); }
 
 }  // namespace
-
-std::string collective_range(plan::CollectiveKind kind, bool between_hosts) {
-  return fmt::format("{} {}", plan::name_of(kind), between_hosts ? "between hosts" : "inside a host");
-}
 
 std::optional<std::vector<std::string>> extrapolated(const Setup& setup) {
   const calibration::Profile& profile = setup.profile.profile;

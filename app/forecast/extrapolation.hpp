@@ -14,7 +14,4 @@ namespace stepcast::app {
 // Nothing at all where the profile states no ranges.
 std::optional<std::vector<std::string>> extrapolated(const Setup& setup);
 
-// "all_reduce between hosts": how `fitted_on` names a range of collectives.
-std::string collective_range(plan::CollectiveKind kind, bool between_hosts);
-
 }  // namespace stepcast::app

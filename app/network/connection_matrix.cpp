@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/diagnostic.hpp"
-#include "sim/base/file.hpp"
+#include "sim/base/plain_text.hpp"
 #include "sim/base/text.hpp"
 
 namespace stepcast::app {
@@ -161,7 +161,7 @@ class Matrix {
 
 void follow_matrix(RecordedCase& recorded, const std::string& file) {
   Matrix matrix{recorded, file};
-  matrix.read(read_file(file));
+  matrix.read(read_text_file(file, "a connection matrix of htsim"));
   const std::vector<std::optional<std::uint32_t>> leaders = matrix.leaders();
   for (std::size_t i = 0; i < leaders.size(); ++i) {
     if (!leaders[i]) continue;

@@ -25,7 +25,7 @@ topology::ClusterHardware pick_hardware(const HardwareShelf& shelf, const scenar
 calibration::ChosenProfile pick_profile(const HardwareShelf& shelf, const scenario::Loaded& loaded,
                                         const topology::Gpu& gpu) {
   if (!loaded.scenario.profile) return calibration::choose_profile(shelf.profiles, gpu);
-  return {scenario::read_yaml_file<calibration::Profile>(*loaded.scenario.profile), true};
+  return {calibration::read_profile(*loaded.scenario.profile), true};
 }
 
 topology::Fabric lay_fabric(const topology::ClusterHardware& hardware, const scenario::Loaded& loaded) {

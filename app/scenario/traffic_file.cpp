@@ -7,6 +7,7 @@
 
 #include "sim/base/csv.hpp"
 #include "sim/base/diagnostic.hpp"
+#include "sim/base/plain_text.hpp"
 #include "sim/base/random.hpp"
 #include "sim/base/text.hpp"
 #include "sim/scenario/include.hpp"
@@ -143,7 +144,7 @@ class Expansion {
   }
 
   void matrix(const std::string& file) {
-    const std::vector<std::string> lines = split(read_file(file), '\n');
+    const std::vector<std::string> lines = split(read_text_file(file, "lines of numbers"), '\n');
     std::uint32_t from = 0;
     for (std::size_t i = 0; i < lines.size(); ++i) {
       if (trim(lines[i]).empty()) continue;

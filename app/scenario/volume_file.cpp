@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/diagnostic.hpp"
-#include "sim/base/file.hpp"
+#include "sim/base/plain_text.hpp"
 #include "sim/base/text.hpp"
 
 namespace stepcast::app {
@@ -34,7 +34,7 @@ NumberLine read_line(std::string_view text, const std::string& path, int number)
 }
 
 std::vector<NumberLine> read_lines(const std::string& path) {
-  const std::string text = read_file(path);
+  const std::string text = read_text_file(path, "lines of numbers");
   std::vector<NumberLine> lines;
   int number = 0;
   for (const std::string& raw : split(text, '\n')) {

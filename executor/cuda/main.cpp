@@ -1,9 +1,12 @@
 // stepcast-cuda: plays a plan on GPUs, one process a worker. Needs CUDA, cuBLASLt and NCCL, nothing else. Exit status: 0 done, 2 bad
 // input, 3 the system failed.
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <iostream>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "executor/common/measure.hpp"
 #include "executor/common/model_payload.hpp"
@@ -15,7 +18,7 @@
 #include "executor/cuda/cuda_math.hpp"
 #include "executor/cuda/cuda_payload.hpp"
 #include "executor/cuda/nvml.hpp"
-#include "sim/base/file.hpp"
+#include "sim/base/diagnostic.hpp"
 
 using namespace stepcast;
 using namespace stepcast::executor;
@@ -134,11 +137,24 @@ Readings readings_of(const Nvml& nvml) {
   return readings;
 }
 
+// Throws UserError where there are none: run_worker() prints it for rank 0, and each other host's first worker says it here.
+int gpus_here(const ProcessPlace& place) {
+  int gpus = 0;
+  const cudaError_t status = cudaGetDeviceCount(&gpus);
+  if (status == cudaSuccess && gpus > 0) return gpus;
+  const UserError none{Diagnostic{.path = kName, .problem = "no GPU is here", .expected = "a GPU and its driver on each host of a worker", .got = status == cudaSuccess ? "none" : cudaGetErrorString(status),
+                                  .hint = "stepcast run --backend cpu plays small plans without"}};
+  if (place.rank > 0) {
+    if (place.local_rank == 0) std::cerr << none.what() << std::endl;
+    std::this_thread::sleep_for(std::chrono::seconds{2});  // launchers end all when one ends: rank 0 is to speak first
+  }
+  throw none;
+}
+
 void run(const ProcessPlace& place, const WorkerOptions& options) {
   const PlayedPlan played = read_played_plan(options, place.size);
   const plan::Plan& plan = played.plan;
-  int gpus = 0;
-  if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) throw SystemError("no GPU is here");
+  const int gpus = gpus_here(place);
   const bool shared = static_cast<int>(place.local_rank) >= gpus || options.share_gpu;
   // NCCL takes two processes on one GPU for a mistake, unless they seem to be on two hosts: then they talk over sockets, as hosts do.
   if (shared) ::setenv("NCCL_HOSTID", ("stepcast-" + std::to_string(place.rank)).c_str(), 1);

@@ -6,7 +6,7 @@
 
 #include "models/workload/hf_families.hpp"
 #include "models/workload/hf_vision.hpp"
-#include "sim/base/file.hpp"
+#include "sim/base/plain_text.hpp"
 #include "sim/base/text.hpp"
 
 namespace stepcast::workload {
@@ -102,7 +102,7 @@ ModelShape read_hf_config(std::string_view text, const std::string& file) {
 }
 
 ModelShape load_hf_config(const std::string& path) {
-  return read_hf_config(read_file(path), path);
+  return read_hf_config(read_text_file(path, "a config.json of Hugging Face"), path);
 }
 
 }  // namespace stepcast::workload

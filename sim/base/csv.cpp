@@ -7,6 +7,7 @@
 
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
+#include "sim/base/plain_text.hpp"
 #include "sim/base/text.hpp"
 
 namespace stepcast {
@@ -82,12 +83,17 @@ class Scanner {
 }  // namespace
 
 CsvTable CsvTable::parse(std::string_view text, const std::string& file) {
+  expect_text(text, file, "comma-separated text with a header row");
   CsvTable table;
   table.file_ = file;
   Scanner scanner{text, file};
   std::optional<Row> header = scanner.next();
   if (!header) throw UserError(Diagnostic{.where = {file, 0, 0}, .problem = "empty: expected a header row"});
   table.header_ = std::move(header->fields);
+  for (auto name = table.header_.begin(); name != table.header_.end(); ++name) {
+    if (!name->empty() && std::find(table.header_.begin(), name, *name) != name)
+      throw UserError(Diagnostic{.where = {file, header->line, 1}, .problem = fmt::format("two columns are called '{}'", *name), .expected = "a name for each"});
+  }
   while (std::optional<Row> row = scanner.next()) {
     if (row->fields.size() != table.header_.size()) {
       throw UserError(Diagnostic{.where = {file, row->line, 1},
@@ -112,6 +118,7 @@ std::size_t CsvTable::require_column(std::string_view name) const {
   if (const std::optional<std::size_t> index = column(name)) return *index;
   Diagnostic missing{.where = {file_, 1, 1}, .problem = fmt::format("column '{}' is missing", name), .got = join(header_, ", ")};
   if (const std::optional<std::string> near = nearest_word(name, header_)) missing.hint = fmt::format("is '{}' meant?", *near);
+  if (header_.size() == 1 && header_.front().find_first_of(";\t") != std::string::npos) missing.hint = "fields are separated by commas, not by semicolons or tabs";
   throw UserError(std::move(missing));
 }
 

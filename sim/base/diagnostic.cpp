@@ -4,21 +4,27 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/base/plain_text.hpp"
+
 namespace stepcast {
 namespace {
+
+// Bytes of a path or of what a file holds: a terminal is to be shown neither control characters nor a whole file.
+constexpr std::size_t kMostQuoted = 1000;
+constexpr std::size_t kMostSaid = 4000;  // refusals may list a catalogue
 
 std::string render_one(const Diagnostic& d) {
   std::string text;
   if (!d.where.file.empty()) {
-    text += d.where.line > 0 ? d.where.file + ':' + std::to_string(d.where.line) + ':' + std::to_string(d.where.column) + ": "
-                             : d.where.file + ": ";
+    text += quotable(d.where.file, kMostSaid);
+    text += d.where.line > 0 ? ':' + std::to_string(d.where.line) + ':' + std::to_string(d.where.column) + ": " : ": ";
   }
   text += "error: ";
-  if (!d.path.empty()) text += d.path + ": ";
-  text += d.problem;
-  if (!d.expected.empty()) text += "\n  expected: " + d.expected;
-  if (!d.got.empty()) text += "\n  got:      " + d.got;
-  if (!d.hint.empty()) text += "\n  hint:     " + d.hint;
+  if (!d.path.empty()) text += quotable(d.path, kMostQuoted) + ": ";
+  text += quotable(d.problem, kMostSaid);
+  if (!d.expected.empty()) text += "\n  expected: " + quotable(d.expected, kMostSaid);
+  if (!d.got.empty()) text += "\n  got:      " + quotable(d.got, kMostQuoted);
+  if (!d.hint.empty()) text += "\n  hint:     " + quotable(d.hint, kMostSaid);
   return text;
 }
 

@@ -12,6 +12,7 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include "sim/base/plain_text.hpp"
 #include "sim/base/text.hpp"
 
 namespace stepcast::scenario {
@@ -293,8 +294,8 @@ Diagnostic syntax_error(const YAML::Exception& error, const SourceLines& lines, 
 
 std::optional<Node> parse(const std::string& text, const std::string& source, bool whole, Diagnostics& diagnostics) {
   // yaml-cpp would read UTF-16 and control bytes as text; nothing we write contains them.
-  if (text.find('\0') != std::string::npos) {
-    diagnostics.add({.where = {source, 0, 0}, .problem = "not a text file", .expected = "YAML in UTF-8"});
+  if (const std::optional<NoText> other = other_form(text); other || text.find('\0') != std::string::npos) {
+    diagnostics.add({.where = {source, 0, 0}, .problem = other ? other->problem : "not a text file", .expected = "YAML in UTF-8", .hint = other ? other->hint : ""});
     return std::nullopt;
   }
   if (text.size() > kMostText) {

@@ -44,6 +44,11 @@ void Connection::refuse(int status) const {
     case SQLITE_PERM:
     case SQLITE_AUTH:
       throw user_error(path_, "may not be written by this user", "copy it to a place of your own");
+    case SQLITE_ERROR:  // our statements are right where the tables are
+      if (reason.starts_with("no such table") || reason.starts_with("no such column") || reason.find(" has no column ") != std::string::npos) {
+        throw user_error(path_, "is not as stepcast writes it: " + reason, "restore a copy, or name a new file and run, import or measure into it");
+      }
+      throw SystemError(fmt::format("{}: database error: {}", path_, reason));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       throw SystemError(fmt::format("{}: another program kept the database locked for {} ms", path_, patience_.count()));

@@ -1,6 +1,7 @@
 // `stepcast calibrate`: figures out of tables of single kernels; what it refuses.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include <nlohmann/json.hpp>
@@ -144,6 +145,16 @@ TEST_CASE("calibrate: a profile that has no place is said before the fit") {
   const Outcome refused = run_stepcast("calibrate --table " + (place.path() / "none.csv").string() + " -o " + nowhere);
   CHECK(refused.status == 3);
   CHECK(refused.err.find("none: no such folder") != std::string::npos);
+  const Outcome file = run_stepcast("calibrate --table " + (place.path() / "none.csv").string() + " -o /proc/stepcast/");
+  CHECK(file.status == 3);
+  // A folder that could be made is not made before there is something to put there.
+  const Outcome later = run_stepcast("calibrate --table " + (place.path() / "none.csv").string() + " -o " + (place.path() / "a" / "b").string() + "/");
+  CHECK(later.status == 2);
+  CHECK(later.err.find("none.csv: error: no such file") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(place.path() / "a"));
+  const Outcome folder = run_stepcast("calibrate --kernels none.csv --gpu a100-sxm -o " + place.path().string() + "/");
+  CHECK(folder.status == 2);
+  CHECK(folder.err.find("a folder, where one profile is fitted") != std::string::npos);
 }
 
 TEST_CASE("calibrate: collectives that were measured are fitted for the cluster that is named") {

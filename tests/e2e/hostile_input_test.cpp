@@ -1,6 +1,9 @@
 // Sizes and files that no machine could answer: one clear error at once, status 2, nothing filled or left behind.
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -76,6 +79,46 @@ TEST_CASE("hostile input: a table's counts of nothing are refused by row, counts
 TEST_CASE("hostile input: a quote in the profile's file name is part of the name") {
   refused(std::string{"simulate "} + kQuick + " --profile 'a\"b'", "a\"b");
   CHECK(run_stepcast(std::string{"simulate "} + kQuick + " --profile 'a\"b'").err.find("no such file") != std::string::npos);
+}
+
+// Before the work: with a broken scenario, it is the file that cannot be written which is told.
+TEST_CASE("hostile input: files that cannot be written are said before the work, and nothing is left of the question") {
+  const TemporaryDirectory folder;
+  const std::string plain = folder.path() / "plain";
+  std::ofstream{plain} << "x\n";
+  const std::string broken = folder.path() / "broken.yaml";
+  std::ofstream{broken} << "nonsense: 1\n";
+  for (const std::string& option : {std::string{"--json"}, std::string{"--trace"}, std::string{"--db"}}) {
+    for (const std::string& place : {plain + "/r", std::string{"/proc/r"}, folder.path().string() + "/none/r"}) {
+      CAPTURE(option);
+      CAPTURE(place);
+      const Outcome outcome = run_stepcast("simulate " + broken + ' ' + option + ' ' + place);
+      CHECK(outcome.status == 3);
+      CHECK_MESSAGE((outcome.err.find("cannot be written") != std::string::npos || outcome.err.find("no such folder") != std::string::npos), outcome.err);
+    }
+  }
+  CHECK(run_stepcast("simulate " + broken + " --json " + folder.path().string() + "/r --db " + folder.path().string() + "/r.db").status == 2);
+  CHECK(std::distance(std::filesystem::directory_iterator{folder.path()}, {}) == 2);
+  CHECK(run_stepcast("simulate " + broken + " --db " + plain).err.find("is not a database") != std::string::npos);
+}
+
+TEST_CASE("hostile input: files that are no text are told as what they are, without their bytes") {
+  const TemporaryDirectory folder;
+  const std::string file = folder.path() / "file";
+  const std::vector<std::string> readers{"simulate ", "validate --table ", "validate --kernels ", "calibrate --table ", "calibrate --gpu h100-sxm --kernels ", "calibrate --folder . --nccl-logs ", "import nccl-tests ", "import nvidia-smi ",
+                                         "import kineto ", "import nsys ", "import megatron ", "import deepspeed ", "import ibnetdiscover ", "import nccl-topo ", "profile show ", "network ", "topology ", "calibrate --db "};
+  const std::vector<std::pair<std::string, std::string>> forms{{std::string{"\xff\xfeg\0p\0u\0\n\0", 10}, "is UTF-16"}, {"\x1f\x8b\x08\x1b[31m", "compressed"}, {std::string{"a\x1b[31m\0\x07,b\n", 11}, ""}, {"a\x1b[31m,\x9b\n1\n", ""}};
+  for (const auto& [bytes, words] : forms) {
+    std::ofstream{file, std::ios::binary} << bytes;
+    for (const std::string& reader : readers) {
+      CAPTURE(reader);
+      const Outcome outcome = run_stepcast(reader + file);
+      CHECK(outcome.status == 2);
+      CHECK_MESSAGE(outcome.err.find_first_of("\x1b\x07\x9b\xff") == std::string::npos, outcome.err);
+      const bool any_bytes = reader == "import kineto " || reader == "import nsys " || reader == "calibrate --db ";  // read what is compressed, or nothing but databases
+      if (!any_bytes) CHECK_MESSAGE(outcome.err.find(words) != std::string::npos, outcome.err);
+    }
+  }
 }
 
 TEST_CASE("hostile input: two outputs do not share standard output") {

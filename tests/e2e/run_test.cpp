@@ -102,6 +102,20 @@ TEST_CASE("run: what cannot be run is refused before anything starts") {
   refused("--launcher no-such-launcher", "not on the PATH");
 }
 
+TEST_CASE("run: workers without a GPU say so once") {
+  namespace fs = std::filesystem;
+  if (!has_mpi()) return;
+  if (!fs::exists(fs::path{STEPCAST_PROGRAM}.parent_path() / "stepcast-cuda") || fs::exists("/dev/nvidiactl")) {
+    MESSAGE("skipped: no stepcast-cuda is built, or a GPU is here");
+    return;
+  }
+  const Outcome outcome = run_stepcast("run " + kScenario + " --backend cuda");
+  CHECK(outcome.status == 2);
+  const std::size_t first = outcome.err.find("no GPU is here");
+  CHECK_MESSAGE(first != std::string::npos, outcome.err);
+  CHECK(outcome.err.find("no GPU is here", first + 1) == std::string::npos);
+}
+
 // A program without its workers, as the first call of ./stepcast leaves it: the cause and the command, and nothing written.
 TEST_CASE("run, measure: a worker that is not built is said, with the command that builds it") {
   namespace fs = std::filesystem;

@@ -5,6 +5,7 @@
 
 #include "app/forecast/extrapolation.hpp"
 #include "app/scenario/setup.hpp"
+#include "calibration/profile_check.hpp"
 #include "sim/scenario/load.hpp"
 #include "tests/support/source_dir.hpp"
 
@@ -69,7 +70,7 @@ TEST_CASE("fitted profile: measured copies are what an early message costs") {
 TEST_CASE("fitted profile: forecasts beyond the fitted ranges say so, within them nothing, and without ranges they do not know") {
   Case c;
   CHECK_FALSE(app::extrapolated(c.setup));
-  const std::string reduce = app::collective_range(plan::CollectiveKind::kAllReduce, false);
+  const std::string reduce = calibration::collective_range(plan::CollectiveKind::kAllReduce, false);
   std::vector<calibration::FittedRange>& fitted = c.setup.profile.profile.fitted_on;
   for (const char* kernels : {"products", "attention", "attention backward"}) fitted.push_back(work(kernels, 1.0, 1e18));
   for (const char* kernels : {"streams", "reductions"}) fitted.push_back(bytes(kernels, 1, std::int64_t{1} << 50));

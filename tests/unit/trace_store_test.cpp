@@ -152,6 +152,14 @@ TEST_CASE("store: what is no database of ours is refused and left alone") {
                          doctest::Contains("was written by a newer stepcast (form 2; this one reads up to 1)"), UserError);
     CHECK_THROWS_AS((Store{path, Store::Mode::kRead}), UserError);
   }
+  SUBCASE("tables that somebody took away or renamed") {
+    append_run(path, sample_run("x"));
+    raw(path, "DROP TABLE spans");
+    const Store store{path, Store::Mode::kRead};
+    CHECK_THROWS_WITH_AS(store.load_recording(store.runs().front().id), doctest::Contains("is not as stepcast writes it: no such table: spans"), UserError);
+    raw(path, "ALTER TABLE metrics RENAME COLUMN unit TO units");
+    CHECK_THROWS_WITH_AS(append_run(path, sample_run("x")), doctest::Contains("is not as stepcast writes it: "), UserError);
+  }
   SUBCASE("a directory") {
     CHECK_THROWS_WITH_AS(append_run(directory.path().string(), sample_run("x")), doctest::Contains("is a directory"), UserError);
   }

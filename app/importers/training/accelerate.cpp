@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "app/importers/training/training_import.hpp"
-#include "sim/base/file.hpp"
+#include "sim/base/plain_text.hpp"
 
 namespace stepcast::app {
 namespace {
@@ -61,7 +61,7 @@ void deepspeed_file(const SourceKey& key, TrainingImport& out) {
   if (!std::filesystem::exists(path, none)) return out.not_expressed(key, "no such file beside this one: its keys are missing");
   out.understood(key, "read as well");
   const std::string file = path.string();
-  apply_keys(kDeepSpeed, kDeepSpeed.read(read_file(file), file), out);
+  apply_keys(kDeepSpeed, kDeepSpeed.read(read_text_file(file, "a configuration of DeepSpeed"), file), out);
 }
 
 void accumulation(const SourceKey& key, TrainingImport& out) {
