@@ -224,20 +224,6 @@ class Search {
     }
   }
 
-  // (6)
-  [[nodiscard]] std::vector<double> left_out(const Eigen::MatrixXd& jacobian_x, const std::vector<double>& weights, double s) const {
-    const Vector w = Eigen::Map<const Vector>(weights.data(), n_) / (s * s);
-    Eigen::MatrixXd normal = jacobian_x.transpose() * w.asDiagonal() * jacobian_x;
-    for (Eigen::Index j = 0; j < p_; ++j) normal(j, j) += 1.0 / (at(j).prior_deviation * at(j).prior_deviation);
-    const Eigen::MatrixXd moves = normal.ldlt().solve(jacobian_x.transpose());
-    std::vector<double> errors;
-    for (Eigen::Index i = 0; i < n_; ++i) {
-      const double leverage = w[i] * jacobian_x.row(i).dot(moves.col(i));
-      errors.push_back(r_[i] / (1.0 - leverage) * (spread_.empty() ? 1.0 : spread_[static_cast<std::size_t>(i)]));
-    }
-    return errors;
-  }
-
   [[nodiscard]] RobustFit result() const {
     RobustFit fit;
     const double s = deviation();
@@ -270,7 +256,6 @@ class Search {
       const double left = sigma / f.prior_deviation * (f.scale == FitScale::kLogarithm ? std::min(1.0, value / f.prior) : 1.0);
       fit.figures.push_back({.key = f.key, .value = value, .plus_minus = sigma * slope, .informed = 1.0 - std::min(1.0, left * left)});
     }
-    fit.left_out = left_out(jacobian_x, fit.weights, s);
     fit.covariance.assign(covariance.data(), covariance.data() + covariance.size());
     return fit;
   }

@@ -5,10 +5,9 @@
 //          or Huber's to the end, where what is wrong is the model: all points keep a say
 //          s = 1.4826 median |r_i / v_i|                                                                              (3)
 //          C = (q J^T J / s^2 + D^-2)^-1,  q = (mean psi')^2 / mean psi^2 (1 - p / n),  J = dr/dx                      (4)
-//          l_i = r_i / (1 - h_ii),  h = w_i J_i C' J_i^T,  C' = (J^T W J + D^-2)^-1, W of the loss                   (6)
-// Symbols  l [1] a point's error if the fit had not seen it, to first order; v [1] how much wider than others a point spreads; s [1] robust deviation of the points' logarithms; d [1] how far a
+// Symbols  v [1] how much wider than others a point spreads; s [1] robust deviation of the points' logarithms; d [1] how far a
 //          figure may be from its prior, in x; p, n parameters and points; plus_minus: one standard deviation, from C
-// Source   Broyden, Math. Comp. 19 (1965) 577 for (5); Huber, Robust Statistics (1981), 7.6 for (4); Beaton and Tukey 1974 for (2); Allen, Technometrics 16 (1974) 125 for (6); Levenberg 1944, Marquardt 1963 for the search
+// Source   Broyden, Math. Comp. 19 (1965) 577 for (5); Huber, Robust Statistics (1981), 7.6 for (4); Beaton and Tukey 1974 for (2); Levenberg 1944, Marquardt 1963 for the search
 // Valid    points whose errors are independent and no more than about a third of them wrong
 // Ignores  that a model is wrong in the same way for neighbouring shapes: (4) is then too small, and callers compare it with
 //          how the figures move between folds
@@ -48,7 +47,6 @@ struct RobustFit {
   std::vector<FittedFigure> figures;
   double deviation = 0;              // s
   std::vector<double> residuals;     // r, by point
-  std::vector<double> left_out;      // l of (6), by point
   std::vector<double> weights;       // [1] of (2), by point: 0 has no say
   std::vector<double> covariance;    // of x, p by p
   int iterations = 0;

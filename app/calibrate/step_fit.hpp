@@ -5,17 +5,15 @@
 // Figures  kStepFigures (step_fit.cpp): host time of kernels, collectives, recomputed blocks and steps, what a collective waits beyond its
 //          own time, the sustained clock, the memory bandwidth that kernels reach: what differs from one machine and software stack to
 //          the next. Kernels' own efficiencies are left to `stepcast validate --kernels` and its tables
-// Few      where the fitted rows, each forecast as if the fit had not seen it ((6) of robust_fit.hpp), would be further off than with the profile as it
-//          was, by more than the standard error of that difference (the rule of one standard error: Breiman et al., Classification and Regression
-//          Trees, 1984, 3.4.3), the profile stays: rows of several sites, or too few
+// Few      the fitted rows are dealt in ten folds, each forecast by a fit to the other nine: where that is not nearer in the mean than the profile as it
+//          was, the profile stays (rows of several sites, or too few). Held-out rows have no say in it, nor had they in the choice of the loss (docs/accuracy.md)
 // Untold   figures of whose variance the rows remove less than 5 % stay what they were
-// Family   rows of one GPU of the catalogue; those that are refused or have no step time are left out
+// Family   rows of one GPU of the catalogue (step_rows.hpp)
 // Priors   figures of a GPU hold for another machine with it to 8 % at best, of a GPU that stands in for another to 30 %
 // Rows     dealt by a random number of the row's name (row_deal.hpp)
 // Profile  named after table and GPU; `stepcast validate --table T --fitted` finds it in calibration/profiles/machines/
 // Ignores  figures of NICs: rows of several hosts are fitted with the network's profile as it is
-// Cost     one forecast of each row, and some thirty of the fitted ones. Clusters that have to be simulated worker by worker are so once, as profiles were;
-//          with other figures one worker a stage stands for them (estimated_step), times what that was off by
+// Cost     one forecast of each row, some thirty of the fitted ones, and two hundred more for the folds
 #pragma once
 
 #include <cstdint>
@@ -64,9 +62,9 @@ struct StepFit {
   calibration::Profile profile;        // with the fitted figures
   std::vector<StepFigure> figures;
   std::vector<StepFitRow> rows;
-  double left_out = 0;                 // [1] mean error of the fitted rows, each left out in turn
+  double left_out = 0;                 // [1] mean error of the fitted rows, each by a fit that did not see it
   double left_out_before = 0;          // [1] with the profile as it was
-  bool helps = true;                   // left_out is not more, but for chance
+  bool helps = true;                   // left_out is less
   [[nodiscard]] ErrorSummary errors(bool fitted, bool after) const;
 };
 

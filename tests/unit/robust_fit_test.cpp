@@ -76,32 +76,6 @@ TEST_CASE("robust fit: with Huber's loss no point loses its say") {
   for (std::size_t j = 0; j < 3; ++j) CHECK(fit.figures[j].value == doctest::Approx(kTrue[j]).epsilon(0.05));
 }
 
-// (6) beside fits that really do not see the point: the forecast of a line through the others.
-TEST_CASE("robust fit: a point's error without it is known from the fit with it") {
-  const std::vector<FreeFigure> free{{.key = "latency", .prior = 1e-5, .prior_deviation = 5.0}, {.key = "rate", .prior = 1e12, .prior_deviation = 5.0}};
-  const std::vector<double> work{1e6, 3e6, 1e7, 3e7, 1e8, 3e8};
-  const std::vector<double> wrong{1.04, 0.98, 1.03, 0.95, 1.05, 0.97};
-  const auto forecasts_of = [](std::vector<double> some) {
-    return [some = std::move(some)](std::span<const double> f, std::span<double> out) {
-      for (std::size_t i = 0; i < out.size(); ++i) out[i] = f[0] + some[i] / f[1];
-    };
-  };
-  std::vector<double> measured(work.size());
-  for (std::size_t i = 0; i < work.size(); ++i) measured[i] = (1e-5 + work[i] / 1e12) * wrong[i];
-  const FitLimits limits{.last = FitLoss::kHuber};
-  const RobustFit all = fit_robustly(measured, {}, free, forecasts_of(work), limits);
-  for (std::size_t out = 0; out < work.size(); ++out) {
-    std::vector<double> others = work;
-    std::vector<double> times = measured;
-    others.erase(others.begin() + static_cast<std::ptrdiff_t>(out));
-    times.erase(times.begin() + static_cast<std::ptrdiff_t>(out));
-    const RobustFit fit = fit_robustly(times, {}, free, forecasts_of(others), limits);
-    const double error = std::log((fit.figures[0].value + work[out] / fit.figures[1].value) / measured[out]);
-    CHECK(all.left_out[out] == doctest::Approx(error).epsilon(0.15));
-    CHECK(std::abs(all.left_out[out]) > std::abs(all.residuals[out]));
-  }
-}
-
 // Nothing is bound by the third figure: it stays at its prior, as far off as the prior said.
 TEST_CASE("robust fit: a figure that no point tells of keeps its prior and its deviation") {
   Roof r = roof();
