@@ -57,6 +57,9 @@ Recipe recipe_of(const RecipeQuery& q) {
   // "auto" (transformers integrations/deepspeed.py): less than one matrix of the models in the tables.
   recipe.gathers_on_use = has(q.framework, "DeepSpeed") || has(q.framework, "Deepspeed");
   recipe.dispatches_by_host = dispatches_by_host(q);
+  // bigscience, tr11-176B-ml: CUDA_LAUNCH_BLOCKING=1, for without it large models always hung on more than 160 GPUs (chronicles-prequel.md, "dealing with JZ
+  // hanging" and "Hanging Issue"; tr11-176B-ml.slurm).
+  recipe.launches_block = has(q.source_loc, "tr11-176B-ml") && q.gpus > 160;
   // SimuMax publishes the kernels of its machine beside the runs: a fifth slower than others' B200.
   if (q.source == "MooreThreads/SimuMax" && q.gpu == "B200") recipe.machine = "b200-simumax";
   return recipe;

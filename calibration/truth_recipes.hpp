@@ -30,6 +30,7 @@ struct Recipe {
   bool gathers_on_use = false;           // ZeRO-3: a layer's parameters are gathered when it needs them, not ahead
   bool pads_vocabulary = false;          // to a multiple of 128 for each tensor-parallel rank
   bool whole_vocabulary = false;         // not padded by the model, either
+  bool launches_block = false;           // CUDA_LAUNCH_BLOCKING=1
 };
 
 Recipe recipe_of(const RecipeQuery& query);

@@ -358,6 +358,7 @@ class RowTranslator {
   }
 
   [[nodiscard]] std::string host_waits(const Framework& framework, std::int64_t pp) const {
+    if (recipe_.launches_block) return ", host_waits: kernels";
     const bool on_messages = framework.host_waits == "messages";
     if (framework.host_waits == "never" || (on_messages && (pp == 1 || row_.integer("vpp").value_or(1) > 1))) return "";
     return fmt::format(", host_waits: {}", framework.host_waits);

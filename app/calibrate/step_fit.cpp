@@ -32,7 +32,7 @@ constexpr double kStandIn = 0.3;  // [1] least deviation of figures of a profile
 // [1] least deviation of a machine's figures from those of another with the same GPU: Sinha et al., SC 2022, find the performance of GPUs
 // of one type 8 % apart on average, 22 % at most. A figure's own +- is of the machine that it was measured on.
 constexpr double kMachines = 0.08;
-constexpr std::size_t kFolds = 10;  // or a row each
+constexpr std::size_t kFolds = 5;  // or a row each
 
 std::vector<calibration::FreeFigure> free_figures(const calibration::Profile& profile, bool own) {
   std::vector<calibration::FreeFigure> figures;
@@ -149,10 +149,12 @@ StepFit fit_family(const StepFitRequest& request, const HardwareShelf& shelf, co
   for (std::size_t i = 0; i < family.rows.size(); ++i)
     if (fitted[i]) chosen.push_back(&family.rows[i]);
   Search search{shelf, family, request.threads, [&](std::size_t forecasts) { progress(fmt::format("{}: {} rows, forecast {} times", name, chosen.size(), forecasts)); }};
+  keep_plans(shelf, chosen, request.threads);
   const calibration::RobustFit fit = search.fit(chosen);
   StepFit result{.family = name, .profile = family.profile};
   result.left_out_before = mean_off(errors_before(chosen));
   result.left_out = mean_off(search.left_out(chosen));
+  for (StepRow* row : chosen) row->kept.reset();
   result.helps = result.left_out < result.left_out_before;
   result.profile.name = machine_name(family.table, name);
   result.profile.gpus = {name};

@@ -5,7 +5,7 @@
 // Figures  kStepFigures (step_fit.cpp): host time of kernels, collectives, recomputed blocks and steps, what a collective waits beyond its
 //          own time, the sustained clock, the memory bandwidth that kernels reach: what differs from one machine and software stack to
 //          the next. Kernels' own efficiencies are left to `stepcast validate --kernels` and its tables
-// Few      the fitted rows are dealt in ten folds, each forecast by a fit to the other nine: where that is not nearer in the mean than the profile as it
+// Few      the fitted rows are dealt in five folds, each forecast by a fit to the other four: where that is not nearer in the mean than the profile as it
 //          was, the profile stays (rows of several sites, or too few). Held-out rows have no say in it, nor had they in the choice of the loss (docs/accuracy.md)
 // Untold   figures of whose variance the rows remove less than 5 % stay what they were
 // Family   rows of one GPU of the catalogue (step_rows.hpp)
@@ -13,7 +13,7 @@
 // Rows     dealt by a random number of the row's name (row_deal.hpp)
 // Profile  named after table and GPU; `stepcast validate --table T --fitted` finds it in calibration/profiles/machines/
 // Ignores  figures of NICs: rows of several hosts are fitted with the network's profile as it is
-// Cost     one forecast of each row, some thirty of the fitted ones, and two hundred more for the folds
+// Cost     one forecast of each row, some thirty of the fitted ones, and a hundred more for the folds
 #pragma once
 
 #include <cstdint>

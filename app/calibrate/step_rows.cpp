@@ -14,8 +14,8 @@ namespace stepcast::app {
 namespace {
 
 // Plans of more instructions are made again for each forecast, rather than kept; and so are further ones once so many are kept.
-constexpr std::size_t kLargestKept = 2'000'000;
-constexpr std::int64_t kMostKept = 20'000'000;
+constexpr std::size_t kLargestKept = 5'000'000;
+constexpr std::int64_t kMostKept = 50'000'000;  // some 3 GB
 
 std::size_t instructions(const plan::Plan& plan) {
   std::size_t sum = 0;
@@ -38,7 +38,7 @@ struct Read {
   bool refused = false;
 };
 
-Read read_row(const calibration::TruthRow& row, const StepTableRequest& request, const HardwareShelf& shelf, std::atomic<std::int64_t>& kept) {
+Read read_row(const calibration::TruthRow& row, const StepTableRequest& request, const HardwareShelf& shelf) {
   Read read;
   if (!row.refusal.empty() || !row.step_s) {
     read.refused = true;
@@ -51,12 +51,10 @@ Read read_row(const calibration::TruthRow& row, const StepTableRequest& request,
     read.table = table_of(row, request.file);
     read.gpu = hardware.gpu.name;
     read.profile = pick_profile(shelf, one.loaded, hardware.gpu);
-    Setup setup = prepare(shelf, one.loaded);
+    const Setup setup = prepare(shelf, one.loaded);
     const EstimatedStep estimate = estimated_step(setup);
     one.before_s = exact_seconds(estimate.exact ? estimate.time : step_time(setup, true));
     one.correction = one.before_s / exact_seconds(estimate.time);
-    const std::size_t size = instructions(setup.plan);
-    if (size <= kLargestKept && kept.fetch_add(static_cast<std::int64_t>(size)) < kMostKept) one.kept = std::move(setup);
     read.row = std::move(one);
   } catch (const UserError&) {
     read.refused = true;
@@ -65,6 +63,16 @@ Read read_row(const calibration::TruthRow& row, const StepTableRequest& request,
 }
 
 }  // namespace
+
+void keep_plans(const HardwareShelf& shelf, std::span<StepRow* const> rows, unsigned threads) {
+  std::atomic<std::int64_t> kept{0};
+  in_parallel(rows.size(), threads, [&](std::size_t i) {
+    if (kept >= kMostKept) return;
+    Setup setup = prepare(shelf, rows[i]->loaded);
+    const std::size_t size = instructions(setup.plan);
+    if (size <= kLargestKept && kept.fetch_add(static_cast<std::int64_t>(size)) < kMostKept) rows[i]->kept = std::move(setup);
+  });
+}
 
 double step_with(const HardwareShelf& shelf, StepRow& row, const calibration::Profile& profile) {
   std::optional<Setup> made;
@@ -77,11 +85,10 @@ double step_with(const HardwareShelf& shelf, StepRow& row, const calibration::Pr
 StepTable read_step_table(const StepTableRequest& request, const HardwareShelf& shelf, const std::function<void(const std::string&)>& progress) {
   const std::vector<calibration::TruthRow> rows = calibration::read_truth_table(CsvTable::read(request.file), shelf.catalogue);
   std::vector<Read> reads(rows.size());
-  std::atomic<std::int64_t> kept{0};
   std::size_t done = 0;
   std::mutex reporting;
   in_parallel(rows.size(), request.threads, [&](std::size_t i) {
-    reads[i] = read_row(rows[i], request, shelf, kept);
+    reads[i] = read_row(rows[i], request, shelf);
     const std::scoped_lock lock{reporting};
     progress(fmt::format("{} of {} rows as profiles are", ++done, rows.size()));
   });

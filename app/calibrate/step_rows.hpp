@@ -1,7 +1,7 @@
 // app/calibrate/step_rows.hpp — rows of a table of training runs that can be forecast, by GPU, and how long each takes under another profile.
 //
 // Left out  rows that are refused or have no step time
-// Cost      plans are kept between forecasts, up to so many instructions. Clusters that have to be simulated worker by worker are so once, as profiles
+// Cost      plans of rows that are forecast again and again are kept (keep_plans), up to so many instructions. Clusters that have to be simulated worker by worker are so once, as profiles
 //           were; under other profiles one worker a stage stands for them (estimated_step), times what that was off by
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ struct StepRow {
   double before_s = 0;          // forecast with profiles as they are
   bool complete = false;        // states its whole set-up
   double correction = 1.0;      // step_time() over estimated_step() as profiles are: 1 but for clusters whose workers differ
-  std::optional<Setup> kept;
+  std::optional<Setup> kept{};
 };
 
 struct StepFamily {
@@ -47,6 +48,9 @@ struct StepTableRequest {
 };
 
 StepTable read_step_table(const StepTableRequest& request, const HardwareShelf& shelf, const std::function<void(const std::string&)>& progress);
+
+// So that step_with() need not make them again.
+void keep_plans(const HardwareShelf& shelf, std::span<StepRow* const> rows, unsigned threads);
 
 // [s]. Rows may be asked for side by side, one row may not.
 double step_with(const HardwareShelf& shelf, StepRow& row, const calibration::Profile& profile);

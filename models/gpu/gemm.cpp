@@ -13,13 +13,25 @@ namespace {
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// A thread loads 16 bytes at a time where rows of the operands begin on multiples of 16, else as many as they do begin on.
-double load_share(std::int64_t n, std::int64_t k, std::int64_t element) {
-  constexpr std::int64_t kWidest = 16;  // [B]
-  constexpr std::int64_t kLeast = 4;    // [B] of two-byte loads: head products over 50257 words (vTrain, A100) run at 84 TFLOP/s, not 43
-  std::int64_t width = kWidest;
+constexpr std::int64_t kWidestLoad = 16;  // [B] of a thread
+
+// [B] that rows of n and of k elements begin on multiples of, up to the widest load.
+std::int64_t alignment(std::int64_t n, std::int64_t k, std::int64_t element) {
+  std::int64_t width = kWidestLoad;
   while ((n * element) % width != 0 || (k * element) % width != 0) width /= 2;
-  return static_cast<double>(std::max({width, element, kLeast})) / static_cast<double>(kWidest);
+  return std::max(width, element);
+}
+
+double load_share(std::int64_t aligned) {
+  constexpr std::int64_t kLeast = 4;  // [B] of two-byte loads: head products over 50257 words (vTrain, A100) run at 84 TFLOP/s, not 43
+  return static_cast<double>(std::max(aligned, kLeast)) / static_cast<double>(kWidestLoad);
+}
+
+// Matrices of a batch that begin on less than 16 bytes do not get to the tensor cores.
+double rate(const GpuParameters& gpu, plan::Dtype dtype, bool batched, std::int64_t aligned) {
+  const double tensor = gpu.hardware.peak[static_cast<std::size_t>(dtype)].si();
+  const double plain = gpu.hardware.peak[static_cast<std::size_t>(plan::Dtype::kFp32)].si();
+  return batched && aligned < kWidestLoad && plain > 0.0 ? std::min(tensor, plain) : tensor;
 }
 
 constexpr std::array<std::int64_t, 8> kSplits{1, 2, 3, 4, 6, 8, 12, 16};
@@ -50,11 +62,11 @@ double tile_seconds(const GpuParameters& gpu, Tile tile, double rows, double col
 class Problem {
  public:
   Problem(const GpuParameters& gpu, std::span<const RowGroup> groups, std::int64_t n, std::int64_t k, plan::Dtype dtype,
-          double c_bytes)
+          double c_bytes, bool batched)
       : gpu_{gpu}, groups_{groups}, n_{n}, k_{k}, element_{static_cast<double>(plan::element_bytes(dtype))}, c_bytes_{c_bytes},
         library_{dtype == plan::Dtype::kFp8 ? gpu.gemm.fp8 : gpu.gemm.standard},
-        load_share_{load_share(n, k, plan::element_bytes(dtype))},
-        rate_per_sm_{gpu.hardware.peak[static_cast<std::size_t>(dtype)].si() * library_.mma_efficiency /
+        load_share_{load_share(alignment(n, k, plan::element_bytes(dtype)))},
+        rate_per_sm_{rate(gpu, dtype, batched, alignment(n, k, plan::element_bytes(dtype))) * library_.mma_efficiency /
                      static_cast<double>(gpu.hardware.sm_count)} {
     for (const RowGroup& group : groups) {
       all_rows_ += group.count * group.rows;
@@ -130,20 +142,21 @@ class Problem {
   std::int64_t longest_ = 0;
 };
 
+GemmPlan plan_groups(const GpuParameters& gpu, const Problem& problem) {
+  const GemmPlan best = problem.choose(gpu.hardware.sm_count);
+  return gpu.hardware.sms_taken > 0 && best.tiles > 0 ? problem.run(best.tile, best.split, gpu.hardware.free_sms()) : best;
+}
+
 }  // namespace
 
 GemmPlan plan_grouped_gemm(const GpuParameters& gpu, std::span<const RowGroup> groups, std::int64_t n,
                            std::int64_t k, plan::Dtype dtype, double c_bytes) {
-  const std::int64_t all = gpu.hardware.sm_count;
-  const Problem problem{gpu, groups, n, k, dtype, c_bytes};
-  GemmPlan best = problem.choose(all);
-  if (gpu.hardware.sms_taken > 0 && best.tiles > 0) best = problem.run(best.tile, best.split, gpu.hardware.free_sms());
-  return best;
+  return plan_groups(gpu, Problem{gpu, groups, n, k, dtype, c_bytes, false});
 }
 
 GemmPlan plan_gemm(const GpuParameters& gpu, const plan::GemmShape& shape, plan::Dtype dtype, double c_bytes) {
   const RowGroup group{.count = shape.batch, .rows = shape.m};
-  return plan_grouped_gemm(gpu, {&group, 1}, shape.n, shape.k, dtype, c_bytes);
+  return plan_groups(gpu, Problem{gpu, {&group, 1}, shape.n, shape.k, dtype, c_bytes, shape.batch > 1});
 }
 
 double quantize_seconds(const GpuParameters& gpu, double elements) {

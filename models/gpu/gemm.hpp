@@ -6,14 +6,16 @@
 //          and the library takes the tile and split with the least t.
 // Symbols  k' [1] = k/s rounded up to the main-loop depth; b [B] per element; e [1] MMA efficiency;
 //          B_sm [B/s] what an SM draws: min(its own most, all operand bandwidth / SMs at work), and of it w/16
-//          where rows of n or k elements begin on multiples of w < 16 bytes only, a quarter at least;
+//          where rows of n or k elements begin on multiples of w < 16 bytes only, a quarter at least; peak [FLOP/s]
+//          of the tensor cores, but of the fp32 units in a batch of such matrices;
 //          bytes: operands, re-read once per wave where they do not fit in L2, and C; e_m [1];
 //          t_o [s] fill and epilogue of a tile of r = 128 x 256 elements; t_split [s] a second pass over
 //          C and the fp32 partial sums through L2
 // Source   (1) NVIDIA, Matrix Multiplication Background User's Guide (DU-09799), tile and wave
 //          quantization; (2) Kerr et al., CUTLASS (2017): an output tile's operands pass through
 //          shared memory once per tile; 16-byte alignment: the same guide ("Requirements to use tensor cores"); a quarter: vTrain's
-//          heads over 50257 words on an A100 (84 TFLOP/s for 230 over padded ones). Values: calibration/profiles, docs/guide/gpu_model.md
+//          heads over 50257 words on an A100 (84 TFLOP/s for 230 over padded ones); batches: bigscience's heads of 225 and 108
+//          on A100, 36 and 44 s a step longer than of 224 and 144, or 12 TFLOP/s (19.5 of fp32). Values: calibration/profiles, docs/guide/gpu_model.md
 // Valid    row- or column-major operands on tensor cores; checked for m 128 to 32768, n and k 512 to 51200
 // Ignores  a library that chooses worse than the best of its tiles; operand layouts; stream-k
 // Cost     O(tiles * splits) a shape, some 10 us: callers keep the answer per distinct kernel

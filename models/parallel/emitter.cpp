@@ -20,4 +20,6 @@ void Emitter::release(plan::StreamId stream, std::optional<plan::BufferId> buffe
   free_[Key{builder.program().labels.at(kind.label.index()), kind.size, kind.category}].push_back(*buffer);
 }
 
+void Emitter::host_waits_for(plan::StreamId stream) { builder.order(stream, builder.stream(plan::StreamKind::kIssue, "issue")); }
+
 }  // namespace stepcast::parallel

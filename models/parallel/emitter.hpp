@@ -23,6 +23,8 @@ class Emitter {
   std::optional<plan::BufferId> acquire(plan::StreamId stream, std::string_view label, Bytes size,
                                         plan::Category category);
   void release(plan::StreamId stream, std::optional<plan::BufferId> buffer);
+  // The host issues nothing more before `stream` has done what it was given.
+  void host_waits_for(plan::StreamId stream);
 
   plan::ProgramBuilder builder;
   plan::StreamId compute;

@@ -28,18 +28,25 @@ bool PassLane::issue(const CompiledStep& step, std::size_t position) {
   plan::ProgramBuilder& builder = emitter_.builder;
   if (const auto* kernel = std::get_if<plan::KernelId>(&step.body)) {
     builder.compute(emitter_.compute, step.label, *kernel);
+    issued_on(emitter_.compute);
     return false;
   }
   const auto& collective = std::get<plan::Collective>(step.body);
   if (step.overlap_steps == 0 && !beside_) {
     builder.collective(emitter_.compute, step.label, collective);
+    issued_on(emitter_.compute);
     return false;
   }
   const plan::StreamId stream = builder.stream(plan::StreamKind::kCommunication, step.stream);
   builder.order(emitter_.compute, stream);
   builder.collective(stream, step.label, collective);
   pending_.push_back({position + step.overlap_steps + 1, builder.record(stream)});
+  issued_on(stream);
   return step.overlap_steps == 0;
+}
+
+void PassLane::issued_on(plan::StreamId stream) {
+  if (host_waits_) emitter_.host_waits_for(stream);
 }
 
 void PassLane::wait_until(std::size_t position) {

@@ -14,8 +14,8 @@ class PassLane {
  public:
   using StepHook = std::function<void(std::size_t)>;  // given the step's index in its block
 
-  // `beside`: another pass is written in turn with this one, so no collective blocks compute.
-  PassLane(Emitter& emitter, bool beside) : emitter_{emitter}, beside_{beside} {}
+  // `beside`: another pass is written in turn with this one, so no collective blocks compute. `host_waits`: for each kernel and collective.
+  PassLane(Emitter& emitter, bool beside, bool host_waits) : emitter_{emitter}, beside_{beside}, host_waits_{host_waits} {}
   PassLane(const PassLane&) = delete;
   PassLane& operator=(const PassLane&) = delete;
 
@@ -34,9 +34,11 @@ class PassLane {
   };
   bool issue(const CompiledStep& step, std::size_t position);
   void wait_until(std::size_t position);
+  void issued_on(plan::StreamId stream);
 
   Emitter& emitter_;
   bool beside_;
+  bool host_waits_;
   std::vector<std::function<bool()>> pieces_;  // true: a collective is under way that the next piece needs
   std::size_t next_ = 0;
   std::vector<Pending> pending_;

@@ -48,9 +48,9 @@ class StageWriter {
       data_->begin_action(i);
       port_.begin_action(i);
       write_passes(actions_[i]);
-      if (strategy_.host_waits == HostWaits::kPasses) wait_for_device();
+      if (strategy_.host_waits == HostWaits::kPasses) emitter_.host_waits_for(emitter_.compute);
       const bool sent = port_.end_action(i, actions_[i]);
-      if (sent && strategy_.host_waits == HostWaits::kMessages) wait_for_device();
+      if (sent && strategy_.host_waits == HostWaits::kMessages) emitter_.host_waits_for(emitter_.compute);
     }
     emitter_.builder.context({Stage::kGradientSync, {}, {}});
     port_.end_step();
@@ -97,16 +97,15 @@ class StageWriter {
     return model_.boundary * buffers;
   }
 
-  void wait_for_device() { emitter_.builder.order(emitter_.compute, emitter_.builder.stream(plan::StreamKind::kIssue, "issue")); }
-
   void await(const Pass& pass) {
-    if (port_.await(pass) && strategy_.host_waits != HostWaits::kNever) wait_for_device();
+    if (port_.await(pass) && strategy_.host_waits != HostWaits::kNever) emitter_.host_waits_for(emitter_.compute);
   }
 
   void write_passes(const Action& action) {
     const bool beside = action.kind == ActionKind::kOverlapped;
-    PassLane first{emitter_, beside};
-    PassLane second{emitter_, beside};
+    const bool host_waits = strategy_.host_waits == HostWaits::kKernels;
+    PassLane first{emitter_, beside, host_waits};
+    PassLane second{emitter_, beside, host_waits};
     PassLane* lane = &first;
     for (const Pass& pass : Passes{action}) {
       add_pass(pass, *lane);

@@ -205,7 +205,8 @@ struct Training {
           "and has memory for what it will receive of all micro-batches; gemini, ColossalAI's, puts gradients where parameters were.");
     v.key("host_waits", host_waits,
           "When the host waits for the device within a step, rather than run ahead of it: never; messages, after each message of the pipeline "
-          "(Megatron-Core without overlap_p2p_comm); passes, also after each forward and backward pass (Megatron-LM up to v3.0 with its timers).");
+          "(Megatron-Core without overlap_p2p_comm); passes, also after each forward and backward pass (Megatron-LM up to v3.0 with its timers); kernels, "
+          "after each kernel and collective of a pass (CUDA_LAUNCH_BLOCKING=1), so that the device idles while the next is launched.");
   }
   friend bool operator==(const Training&, const Training&) = default;
 };

@@ -60,6 +60,17 @@ TEST_CASE("gpu: operands that begin off 16 bytes load slowly") {
   CHECK(seconds(228) == doctest::Approx(256.0 * 256 * 2 / (10e9 / 2)));
 }
 
+// Sixteen matrices of 1280 x 1280 x 256, then of 228 (rows of 456 bytes, no multiple of 16): sixteen tiles an SM, at a tenth of the rate. One product of
+// the same rows keeps the tensor cores.
+TEST_CASE("gpu: batched products of rows off 16 bytes run without tensor cores") {
+  GpuParameters p = round_gpu();
+  p.hardware.peak[static_cast<std::size_t>(plan::Dtype::kFp32)] = FlopRate::from_si(p.hardware.peak[static_cast<std::size_t>(plan::Dtype::kBf16)].si() / 10.0);
+  const auto seconds = [&](std::int64_t batch, std::int64_t k) { return plan_gemm(p, {batch, 1280, 1280, k}, plan::Dtype::kBf16, 0).seconds; };
+  CHECK(seconds(16, 256) == doctest::Approx(16 * 2.0 * 128 * 128 * 256 / 0.5e12));
+  CHECK(seconds(16, 228) == doctest::Approx(10 * seconds(16, 256)));
+  CHECK(seconds(1, 228) < 2 * seconds(1, 256));
+}
+
 // The NVIDIA developer forum's case 337991 (a GEMM of exactly one wave beside an all-gather of 24 blocks): 76 of 100 SMs are
 // left, the tile stays as chosen for all of them, and a second wave doubles the time. With half as many tiles nothing waits.
 TEST_CASE("gpu: SMs that a collective holds cost a GEMM whole waves") {

@@ -76,6 +76,31 @@ TEST_CASE("planner: the host waits for messages, or for passes too") {
   CHECK(waits(HostWaits::kPasses, 1) == 16 + 16);
 }
 
+// A wait after each kernel and collective of the passes, and what the kernels are does not change.
+TEST_CASE("planner: the host waits for each kernel") {
+  Strategy s;
+  s.tp = 2;
+  s.sequence = 512;
+  s.global_batch = 2;
+  const auto program = [&](HostWaits when) {
+    s.host_waits = when;
+    return make_plan(gpt_shape(4, 256, 4), s).programs[0];
+  };
+  const auto count = [](const plan::Program& of, auto is) { return std::count_if(of.instructions.begin(), of.instructions.end(), is); };
+  const auto launched = [](const plan::Instruction& i) {
+    const bool in_pass = i.stage != plan::Stage::kOptimizer && i.stage != plan::Stage::kGradientSync && i.stage != plan::Stage::kInput;
+    return in_pass && (std::holds_alternative<plan::Compute>(i.body) || std::holds_alternative<plan::Collective>(i.body));
+  };
+  const plan::Program never = program(HostWaits::kNever);
+  const plan::Program kernels = program(HostWaits::kKernels);
+  const auto waits = count(kernels, [&](const plan::Instruction& i) {
+    return std::holds_alternative<plan::Wait>(i.body) && kernels.streams[i.stream.index()].kind == plan::StreamKind::kIssue;
+  });
+  CHECK(waits > 100);
+  CHECK(waits == count(kernels, launched));
+  CHECK(count(never, launched) == count(kernels, launched));
+}
+
 TEST_CASE("planner: GPipe order of p = 4, m = 8") {
   const plan::Plan plan = pipeline(Schedule::kGpipe, 8);
   for (const plan::Program& program : plan.programs)

@@ -39,6 +39,13 @@ TEST_CASE("truth rows: how recipes dispatch tokens to experts on several hosts")
   CHECK_FALSE(recipe_of({.framework = "torchtitan", .model = "DeepSeek-V3"}).dispatches_by_host);
 }
 
+TEST_CASE("truth rows: launches block where bigscience's A100 runs would hang") {
+  const char* page = "train/tr11-176B-ml/chronicles-prequel.md@9e64edec2a line 609 [48 node contenders]";
+  CHECK(recipe_of({.framework = "Megatron-DeepSpeed", .source_loc = page, .gpus = 384}).launches_block);
+  CHECK_FALSE(recipe_of({.framework = "Megatron-DeepSpeed", .source_loc = page, .gpus = 80}).launches_block);
+  CHECK_FALSE(recipe_of({.framework = "Megatron-DeepSpeed", .source_loc = "train/tr8-104B-wide/chronicles.md", .gpus = 512}).launches_block);
+}
+
 TEST_CASE("truth rows: DeepSpeed gathers a matrix when its module runs") {
   for (const char* framework : {"DeepSpeed ZeRO-3 + Megatron", "HF + Deepspeed Zero 3 + Full Offload", "LLaMA-Factory + DeepSpeed, liger kernel, flash-attn 2"})
     CHECK(recipe_of({.framework = framework}).gathers_on_use);
