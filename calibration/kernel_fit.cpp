@@ -273,7 +273,10 @@ KernelFit fit_kernels(std::span<const KernelPoint> points, const topology::Gpu& 
   }
   drop_untold_priors(fit.profile, prior);
   fit.fitted = errors_of(points, gpu, fit.profile);
-  fit.profile.fitted_on = ranges_of(points);
+  for (FittedRange& range : ranges_of(points)) {
+    std::erase_if(fit.profile.fitted_on, [&](const FittedRange& old) { return old.kernels == range.kernels; });
+    fit.profile.fitted_on.push_back(std::move(range));
+  }
   return fit;
 }
 
@@ -318,8 +321,8 @@ std::vector<FittedRange> ranges_of(std::span<const KernelPoint> points) {
       range.least_bytes = Bytes{std::llround(*least)};
       range.most_bytes = Bytes{std::llround(*most)};
     } else {
-      range.least_work = Flops::from_si(rounded(*least));
-      range.most_work = Flops::from_si(rounded(*most));
+      range.least_work = Flops::from_si(std::round(rounded(*least)));
+      range.most_work = Flops::from_si(std::round(rounded(*most)));
     }
     ranges.push_back(range);
   }

@@ -72,6 +72,13 @@ std::string with_figure_lines(const std::string& text, const std::string& from, 
   return text_of(lines);
 }
 
+std::string section_of(const std::string& text, const std::string& name) {
+  const Lines lines = lines_of(text);
+  const auto section = find_section(lines, name);
+  if (!section) return {};
+  return text_of({lines.begin() + static_cast<std::ptrdiff_t>(section->begin) - 1, lines.begin() + static_cast<std::ptrdiff_t>(section->end)});
+}
+
 std::string with_section(const std::string& text, const std::string& section) {
   Lines lines = lines_of(text);
   const Lines its = lines_of(section);

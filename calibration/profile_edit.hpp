@@ -17,6 +17,9 @@ std::string with_figure_lines(const std::string& text, const std::string& from, 
 // A whole section, "name:" and the lines under it, in place of the one of that name, else at the end.
 std::string with_section(const std::string& text, const std::string& section);
 
+// The section of that name in a profile as print_effective writes it, for with_section; empty where it has none.
+std::string section_of(const std::string& text, const std::string& name);
+
 // Lines "key: ..." at the margin, as a network's profile has them, in place of those of their keys, else at the end. A figure that is
 // merely assumed does not replace one that somebody published.
 std::string with_margin_lines(const std::string& text, const std::string& lines);

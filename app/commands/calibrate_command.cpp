@@ -206,7 +206,8 @@ Status calibrate_tables(const Invocation& invocation, const HardwareShelf& shelf
     std::vector<std::string> keys;
     for (const calibration::FittedFigure& f : done.fit.figures)
       if (std::find(request.kept.begin(), request.kept.end(), f.key) == request.kept.end()) keys.push_back(f.key);
-    write_file(*into, calibration::with_figure_lines(read_file(*into), scenario::print_effective(done.fit.profile), keys));
+    const std::string fitted = scenario::print_effective(done.fit.profile);
+    write_file(*into, calibration::with_section(calibration::with_figure_lines(read_file(*into), fitted, keys), calibration::section_of(fitted, "fitted_on")));
   }
   write_json(invocation, calibration_json(done));
   print_text(invocation, calibration_text(done));

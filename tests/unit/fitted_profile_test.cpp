@@ -69,6 +69,9 @@ TEST_CASE("fitted profile: measured copies are what an early message costs") {
 
 TEST_CASE("fitted profile: forecasts beyond the fitted ranges say so, within them nothing, and without ranges they do not know") {
   Case c;
+  REQUIRE(app::extrapolated(c.setup));
+  CHECK(app::extrapolated(c.setup)->empty());  // what ships states its ranges, and usual models lie within
+  c.setup.profile.profile.fitted_on.clear();
   CHECK_FALSE(app::extrapolated(c.setup));
   const std::string reduce = calibration::collective_range(plan::CollectiveKind::kAllReduce, false);
   std::vector<calibration::FittedRange>& fitted = c.setup.profile.profile.fitted_on;
@@ -79,7 +82,7 @@ TEST_CASE("fitted profile: forecasts beyond the fitted ranges say so, within the
   fitted.front() = work("products", 1.0, 1e9);
   REQUIRE(app::extrapolated(c.setup)->size() == 1);
   CHECK(app::extrapolated(c.setup)->front().starts_with("products of "));
-  CHECK(app::extrapolated(c.setup)->front().ends_with(", fitted on 1 FLOP to 1 GFLOP"));
+  CHECK(app::extrapolated(c.setup)->front().ends_with(" % of the kernels' time beyond), fitted on 1 FLOP to 1 GFLOP"));
   fitted.front() = work("products", 1.0, 1e18);
   fitted.push_back(bytes(reduce, 1, std::int64_t{1} << 50));
   fitted.back().least_ranks = 2;
@@ -91,7 +94,40 @@ TEST_CASE("fitted profile: forecasts beyond the fitted ranges say so, within the
   fitted.push_back(work("products", 1.0, 1e18));
   const std::vector<std::string> workers = *app::extrapolated(c.setup);
   CHECK(std::find(workers.begin(), workers.end(), "8 workers of a host at once, measured with 4") != workers.end());
-  CHECK(std::find(workers.begin(), workers.end(), "streams: none was fitted") != workers.end());
+  CHECK(workers.size() == 1);  // of kinds of kernels that have no range nothing is said: their figures have evidence of their own
+  fitted.push_back(bytes(calibration::collective_range(plan::CollectiveKind::kBroadcast, false), 1, 2));
+  const std::vector<std::string> shared = *app::extrapolated(c.setup);  // one figure for all collectives inside a host
+  CHECK(std::find(shared.begin(), shared.end(), reduce + ": none was fitted") != shared.end());
+}
+
+// A product of 4 MFLOP beside those of a whole step.
+TEST_CASE("fitted profile: kernels beyond the range that take next to no time are passed over") {
+  Case c;
+  std::vector<calibration::FittedRange>& fitted = c.setup.profile.profile.fitted_on;
+  fitted.clear();
+  double least = 1e30;
+  double most = 0.0;
+  for (const plan::Kernel& kernel : c.setup.plan.programs.front().kernels) {
+    if (kernel.op != plan::OpClass::kGemm) continue;
+    least = std::min(least, kernel.flops.si());
+    most = std::max(most, kernel.flops.si());
+  }
+  plan::Kernel tiny;
+  tiny.op = plan::OpClass::kGemm;
+  tiny.dtype = plan::Dtype::kBf16;
+  tiny.flops = Flops::from_si(2.0 * 128 * 128 * 128);
+  tiny.gemm = plan::GemmShape{.batch = 1, .m = 128, .n = 128, .k = 128};
+  plan::Program& program = c.setup.plan.programs.front();
+  const auto compute = std::find_if(program.instructions.begin(), program.instructions.end(), [](const plan::Instruction& i) { return std::holds_alternative<plan::Compute>(i.body); });
+  REQUIRE(compute != program.instructions.end());
+  plan::Instruction one = *compute;
+  program.kernels.push_back(tiny);
+  one.body = plan::Compute{.kernel = plan::KernelId{static_cast<std::uint32_t>(program.kernels.size() - 1)}};
+  program.instructions.push_back(one);
+  fitted.push_back(work("products", least, most));
+  CHECK(app::extrapolated(c.setup)->empty());
+  fitted.front() = work("products", least, most / 2);
+  CHECK(app::extrapolated(c.setup)->size() == 1);
 }
 
 TEST_SUITE_END();

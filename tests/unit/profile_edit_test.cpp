@@ -65,6 +65,12 @@ TEST_CASE("profile edit: a section takes the place of the old one, or the end") 
   CHECK(with_section("a: 1\n", "b:\n  x: 5\n") == "a: 1\nb:\n  x: 5\n");
 }
 
+TEST_CASE("profile edit: a section by its name, as it goes into another text") {
+  CHECK(section_of("a: 1\nb:\n  x: 1\n  y: 2\n\nc: 3\n", "b") == "b:\n  x: 1\n  y: 2\n");
+  CHECK(section_of("a: 1\nb: []\nc: 3\n", "b") == "b: []\n");
+  CHECK(section_of("a: 1\n", "b").empty());
+}
+
 TEST_CASE("profile edit: lines at the margin by key") {
   CHECK(with_margin_lines("# net\nname: n\nlatency: 1\n", "latency: 2\nhop: 3\n") == "# net\nname: n\nlatency: 2\nhop: 3\n");
   const std::string published = "hop: {value: 1 us, basis: published, source: a}\n";
