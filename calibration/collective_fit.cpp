@@ -86,7 +86,10 @@ std::string figure(const char* key, const std::string& value, const std::string&
                      moved ? source : "the prior of the fit, which the points do not move");
 }
 std::string us(double seconds) { return fmt::format("{:.3g} us", seconds * 1e6); }
-std::string rate(double bytes_per_s) { return fmt::format("{:.3g} GB/s", bytes_per_s * 1e-9); }
+std::string rate(double bytes_per_s) {
+  const double value = bytes_per_s * 1e-9;
+  return value < 1000.0 ? fmt::format("{:.3g} GB/s", value) : fmt::format("{:.0f} GB/s", 10.0 * std::round(value / 10.0));  // no exponent
+}
 std::string number(double value) { return fmt::format("{:.3g}", value); }
 std::string bytes(double value) { return fmt::format("{:.0f} B", std::round(value / 1e4) * 1e4); }
 
@@ -129,8 +132,10 @@ double relative_error(const CollectivePoint& point, const Figures& figures) { re
 
 Figures prior_for_fit(collective::Parameters parameters, bool nvlink) {
   constexpr double kChunks = 16.0 * 512.0 * 1024.0;
+  constexpr double kCopy = 50e9;  // [B/s] of a channel, guessed
   parameters.local.efficiency = {1.0, 0.98, 0.96};
   parameters.local.pairwise_efficiency = 0.92;
+  parameters.local.own_rate = parameters.local.pairwise_own_rate = (nvlink ? 16.0 : 2.0) * kCopy;
   parameters.local.fill = {.share = 0.4, .bytes = kChunks};
   if (!nvlink) {
     parameters.local.ring_nvlink_s = parameters.local.ring_pcie_s;
@@ -138,9 +143,17 @@ Figures prior_for_fit(collective::Parameters parameters, bool nvlink) {
     parameters.local.fill.share = 0.05;  // a PCIe hop of a chunk is short beside what follows it
   }
   parameters.network.latency_s = 1e-6;
-  if (parameters.network.ll128_ceiling > kNoLl128) parameters.network.ll128_ceiling = 60e9;
-  parameters.network.fill = {.share = 0.4, .bytes = 2.0 * kChunks};
+  parameters.network.ll128_ceiling = 7.5e9;
+  parameters.network.fill = {.share = 0.4, .bytes = kChunks / 4.0};
   return {parameters, {}};
+}
+
+Figures prior_of_links(Figures prior, std::span<const CollectivePoint> points) {
+  double carried = 0.0;
+  for (const CollectivePoint& point : points)
+    carried = std::max(carried, point.idle[static_cast<std::size_t>(collective::Algorithm::kRing)].whole / prior.parameters.wire_factor[at(Protocol::kLl)]);
+  if (carried > 0.0) prior.parameters.network.ll_ceiling = std::min(prior.parameters.network.ll_ceiling, carried);
+  return prior;
 }
 
 Figures fit_local(std::span<const CollectivePoint> points, Figures prior) {
@@ -150,7 +163,7 @@ Figures fit_local(std::span<const CollectivePoint> points, Figures prior) {
       knob(p.ring_base_s[0]), knob(p.ring_base_s[1]), knob(p.ring_base_s[2]), knob(p.ring_nvlink_s[0]), knob(p.ring_nvlink_s[1]),
       knob(p.ring_nvlink_s[2]), knob(p.ll_ceiling), share(p.efficiency[at(Protocol::kLl128)]), share(p.efficiency[at(Protocol::kSimple)]),
       knob(p.nvls_s), share(p.nvls_efficiency), knob(p.pairwise_ll_base_s), knob(p.pairwise_simple_base_s), knob(p.pairwise_ll_ceiling),
-      share(p.pairwise_efficiency), knob(p.fill.share), knob(p.fill.bytes), knob(figures.host.launch_s), knob(figures.host.issue_s)};
+      share(p.pairwise_efficiency), knob(p.own_rate), knob(p.pairwise_own_rate), knob(p.fill.share), knob(p.fill.bytes), knob(figures.host.launch_s), knob(figures.host.issue_s)};
   if (p.pair_ceiling < collective::kNoCeiling) knobs.push_back(knob(p.pair_ceiling));
   search(points, figures, knobs, [](Figures& f) {
     f.parameters.local.tree_base_s = f.parameters.local.ring_base_s;
@@ -192,6 +205,8 @@ LocalCollectives local_collectives(const Figures& figures, const Figures& prior,
   local.pairwise_ll_ceiling = make.rate(p.pairwise_ll_ceiling, q.pairwise_ll_ceiling);
   local.pairwise_efficiency = make.number(p.pairwise_efficiency, q.pairwise_efficiency);
   if (p.pair_ceiling < collective::kNoCeiling) local.pair_ceiling = make.rate(p.pair_ceiling, q.pair_ceiling);
+  local.own_rate = make.rate(p.own_rate, q.own_rate);
+  local.pairwise_own_rate = make.rate(p.pairwise_own_rate, q.pairwise_own_rate);
   local.fill_share = make.number(p.fill.share, q.fill.share);
   local.fill_bytes = make.bytes(p.fill.bytes, q.fill.bytes);
   local.launch = make.duration(figures.host.launch_s, prior.host.launch_s);
@@ -209,11 +224,11 @@ NetworkCollectives network_collectives(const Figures& figures, const Figures& pr
   network.simple_hop = make.duration(p.ring_s[at(Protocol::kSimple)], q.ring_s[at(Protocol::kSimple)]);
   network.nvls_tree_hop = make.duration(p.nvls_tree_s, q.nvls_tree_s);
   network.ll_ceiling = make.rate(p.ll_ceiling, q.ll_ceiling);
-  network.ll128_ceiling = make.rate(p.ll128_ceiling, q.ll128_ceiling);
+  network.nic_ll128_ceiling = make.rate(p.ll128_ceiling, q.ll128_ceiling);
   if (p.simple_ceiling < collective::kNoCeiling) network.simple_ceiling = make.rate(p.simple_ceiling, q.simple_ceiling);
   network.tree_efficiency = make.number(p.tree_efficiency, q.tree_efficiency);
   network.fill_share = make.number(p.fill.share, q.fill.share);
-  network.fill_bytes = make.bytes(p.fill.bytes, q.fill.bytes);
+  network.nic_fill_bytes = make.bytes(p.fill.bytes, q.fill.bytes);
   network.error = error;
   return network;
 }
@@ -239,6 +254,8 @@ std::string local_yaml(const Figures& figures, const Figures& prior, const std::
   add("pairwise_ll_ceiling", rate(p.pairwise_ll_ceiling), rate(q.pairwise_ll_ceiling));
   add("pairwise_efficiency", number(p.pairwise_efficiency), number(q.pairwise_efficiency));
   if (p.pair_ceiling < collective::kNoCeiling) add("pair_ceiling", rate(p.pair_ceiling), rate(q.pair_ceiling));
+  add("own_rate", rate(p.own_rate), rate(q.own_rate));
+  add("pairwise_own_rate", rate(p.pairwise_own_rate), rate(q.pairwise_own_rate));
   add("fill_share", number(p.fill.share), number(q.fill.share));
   add("fill_bytes", bytes(p.fill.bytes), bytes(q.fill.bytes));
   add("launch", us(figures.host.launch_s), us(prior.host.launch_s));
@@ -255,11 +272,11 @@ std::string network_yaml(const Figures& figures, const Figures& prior, const std
   add("simple_hop", us(p.ring_s[at(Protocol::kSimple)]), us(q.ring_s[at(Protocol::kSimple)]));
   add("nvls_tree_hop", us(p.nvls_tree_s), us(q.nvls_tree_s));
   add("ll_ceiling", rate(p.ll_ceiling), rate(q.ll_ceiling));
-  add("ll128_ceiling", rate(p.ll128_ceiling), rate(q.ll128_ceiling));
+  add("nic_ll128_ceiling", rate(p.ll128_ceiling), rate(q.ll128_ceiling));
   if (p.simple_ceiling < collective::kNoCeiling) add("simple_ceiling", rate(p.simple_ceiling), rate(q.simple_ceiling));
   add("tree_efficiency", number(p.tree_efficiency), number(q.tree_efficiency));
   add("fill_share", number(p.fill.share), number(q.fill.share));
-  add("fill_bytes", bytes(p.fill.bytes), bytes(q.fill.bytes));
+  add("nic_fill_bytes", bytes(p.fill.bytes), bytes(q.fill.bytes));
   return text + fmt::format("error: \"{}\"\n", error);
 }
 

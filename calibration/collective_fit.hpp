@@ -51,12 +51,11 @@ double relative_error(const CollectivePoint& point, const Figures& figures);
 Figures fit_local(std::span<const CollectivePoint> points, Figures prior);
 Figures fit_network(std::span<const CollectivePoint> points, Figures prior);
 
-// [B/s] A ceiling of LL128 below it says that the library has no LL128.
-inline constexpr double kNoLl128 = 1e9;
-
 // Priors that NCCL has no constant for: the pipeline's fill (16 channels of 512 KiB), ceilings between hosts; without NVLink,
 // NCCL's steps over PCIe, and the ceiling of a pair of GPUs, two channels' worth.
 Figures prior_for_fit(collective::Parameters parameters, bool nvlink = true);
+// Between hosts: with LL's ceiling where the links of a ring have theirs, if that is lower. Above it a search finds no slope.
+Figures prior_of_links(Figures prior, std::span<const CollectivePoint> points);
 
 // The same as a profile holds them.
 LocalCollectives local_collectives(const Figures& figures, const Figures& prior, const std::string& source, const std::string& error);

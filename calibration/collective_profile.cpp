@@ -25,6 +25,8 @@ void apply(const LocalCollectives& from, collective::LocalParameters& to) {
   to.pairwise_ll_ceiling = from.pairwise_ll_ceiling.value.si();
   to.pairwise_efficiency = from.pairwise_efficiency.value;
   if (from.pair_ceiling) to.pair_ceiling = from.pair_ceiling->value.si();
+  if (from.own_rate) to.own_rate = from.own_rate->value.si();
+  if (from.pairwise_own_rate) to.pairwise_own_rate = from.pairwise_own_rate->value.si();
   to.fill = {from.fill_share.value, from.fill_bytes.value.si()};
 }
 
@@ -35,10 +37,10 @@ void apply(const NetworkCollectives& from, collective::NetworkParameters& to) {
   to.tree_s[kSimple] = from.simple_hop.value.seconds();
   to.nvls_tree_s = from.nvls_tree_hop.value.seconds();
   to.ll_ceiling = from.ll_ceiling.value.si();
-  to.ll128_ceiling = from.ll128_ceiling.value.si();
+  to.ll128_ceiling = from.nic_ll128_ceiling.value.si();
   if (from.simple_ceiling) to.simple_ceiling = from.simple_ceiling->value.si();
   to.tree_efficiency = from.tree_efficiency.value;
-  to.fill = {from.fill_share.value, from.fill_bytes.value.si()};
+  to.fill = {from.fill_share.value, from.nic_fill_bytes.value.si()};
 }
 
 }  // namespace

@@ -32,6 +32,8 @@ struct LocalCollectives {
   topology::Figure<Bandwidth> pairwise_ll_ceiling;
   topology::Figure<double> pairwise_efficiency;
   std::optional<topology::Figure<Bandwidth>> pair_ceiling;
+  std::optional<topology::Figure<Bandwidth>> own_rate;
+  std::optional<topology::Figure<Bandwidth>> pairwise_own_rate;
   topology::Figure<double> fill_share;
   topology::Figure<Bytes> fill_bytes;
   topology::Figure<Duration> launch;
@@ -55,6 +57,8 @@ struct LocalCollectives {
     v.key("pairwise_ll_ceiling", pairwise_ll_ceiling, "Payload of grouped sends with LL whatever the links.", scenario::required().above(0));
     v.key("pairwise_efficiency", pairwise_efficiency, "Share of the GPU links' rate that grouped sends reach.", scenario::required().between(0.05, 1.2));
     v.key("pair_ceiling", pair_ceiling, "Payload that the channels of one pair of GPUs move. Default: no limit but the links.", scenario::above(0));
+    v.key("own_rate", own_rate, "Rate at which a ring's channels copy or sum the block that a GPU keeps, with nothing on a link. Default: it takes no time.", scenario::above(0));
+    v.key("pairwise_own_rate", pairwise_own_rate, "The same of all-to-all.", scenario::above(0));
     v.key("fill_share", fill_share, "Further bytes' time for each byte while Simple's pipeline fills.", scenario::required().between(0, 3));
     v.key("fill_bytes", fill_bytes, "Bytes after which it is full.", scenario::required().at_least(0));
     v.key("launch", launch, "Host time to issue a collective from C++, without a framework.", scenario::required().at_least(0));
@@ -73,11 +77,11 @@ struct NetworkCollectives {
   topology::Figure<Duration> simple_hop;
   topology::Figure<Duration> nvls_tree_hop;
   topology::Figure<Bandwidth> ll_ceiling;
-  topology::Figure<Bandwidth> ll128_ceiling;
+  topology::Figure<Bandwidth> nic_ll128_ceiling;
   std::optional<topology::Figure<Bandwidth>> simple_ceiling;
   topology::Figure<double> tree_efficiency;
   topology::Figure<double> fill_share;
-  topology::Figure<Bytes> fill_bytes;
+  topology::Figure<Bytes> nic_fill_bytes;
   std::string error;
   template <class V>
   void visit(V& v) {
@@ -90,11 +94,11 @@ struct NetworkCollectives {
     v.key("simple_hop", simple_hop, "A step of a ring or tree over InfiniBand with Simple.", scenario::required().at_least(0));
     v.key("nvls_tree_hop", nvls_tree_hop, "A step of an NVLS tree over InfiniBand.", scenario::required().at_least(0));
     v.key("ll_ceiling", ll_ceiling, "Payload of a host that LL moves between hosts whatever the NICs.", scenario::required().above(0));
-    v.key("ll128_ceiling", ll128_ceiling, "The same with LL128.", scenario::required().above(0));
-    v.key("simple_ceiling", simple_ceiling, "The same with Simple, where the host copies each byte. Default: the links are the limit.", scenario::above(0));
+    v.key("nic_ll128_ceiling", nic_ll128_ceiling, "The same with LL128, for each NIC that a collective's GPUs stand beside.", scenario::required().above(0));
+    v.key("simple_ceiling", simple_ceiling, "Payload of a host that Simple moves, where the host copies each byte. Default: the links are the limit.", scenario::above(0));
     v.key("tree_efficiency", tree_efficiency, "Bandwidth of a tree over that of its links.", scenario::required().between(0.05, 1.2));
     v.key("fill_share", fill_share, "Further bytes' time for each byte while Simple's pipeline fills.", scenario::required().between(0, 3));
-    v.key("fill_bytes", fill_bytes, "Bytes after which it is full.", scenario::required().at_least(0));
+    v.key("nic_fill_bytes", nic_fill_bytes, "Bytes after which it is full, for each NIC that a collective's GPUs stand beside, and each hop between hosts of a tree.", scenario::required().at_least(0));
     v.key("error", error, "How far forecasts with these figures are from measurements, fitted and held out.", scenario::required().not_empty());
   }
 };

@@ -48,7 +48,10 @@ CollectiveFit fit_collectives(std::span<const CasePoints> cases, const calibrati
   CollectiveFit fit;
   fit.local = points.front().layout.hosts == 1;
   fit.prior = calibration::prior_for_fit(base.parameters, points.front().layout.nvlink);
-  if (!fit.local) fit.prior.parameters.local = base.parameters.local;
+  if (!fit.local) {
+    fit.prior.parameters.local = base.parameters.local;
+    fit.prior = calibration::prior_of_links(fit.prior, points);
+  }
   fit.fitted = fit.local ? calibration::fit_local(points, fit.prior) : calibration::fit_network(points, fit.prior);
   fit.source = fmt::format("stepcast calibrate, {}: {} points of {} log{}", what, points.size(), logs.size(), logs.size() == 1 ? "" : "s");
   fit.error = fmt::format("median |error| at 1 MiB and up: fitted {}, held out {}", medians_text(cases, fit.fitted, Take::kFitted),

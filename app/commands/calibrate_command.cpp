@@ -108,8 +108,8 @@ std::string section_of(const CollectiveFit& fit) {
   return fit.local ? local_yaml(fit.fitted, fit.prior, fit.source, fit.error) : network_yaml(fit.fitted, fit.prior, fit.source, fit.error);
 }
 
-// Where a fit begins that is to give the same whatever the profile holds: NCCL's own constants for what is fitted. A network without
-// LL128 (a ceiling of next to nothing) stays without.
+// Where a fit begins that is to give the same whatever the profile holds: NCCL's own constants for what is fitted. NCCL
+// has none for a host that copies each byte: there the profile's ceiling is where it begins.
 calibration::Figures nccl_start(const CasePoints& one, const HardwareShelf& shelf) {
   const topology::Gpu gpu = pick_hardware(shelf, cluster_of_text(one.what.scenario(), one.what.log)).gpu;
   const collective::Parameters constants = calibration::collective_parameters(gpu, nullptr, nullptr);
@@ -117,9 +117,9 @@ calibration::Figures nccl_start(const CasePoints& one, const HardwareShelf& shel
   if (one.points.front().layout.hosts == 1) {
     start.parameters.local = constants.local;
   } else {
-    const double ll128 = start.parameters.network.ll128_ceiling;
+    const double simple = start.parameters.network.simple_ceiling;
     start.parameters.network = constants.network;
-    if (ll128 <= calibration::kNoLl128) start.parameters.network.ll128_ceiling = ll128;
+    start.parameters.network.simple_ceiling = simple;
   }
   return start;
 }

@@ -71,7 +71,7 @@ collective::IdleRates idle_rates(const CollectiveMachine& cluster, CollectiveKin
   for (std::uint32_t r = 0; r < layout.ranks; ++r) members.push_back({r, machine.fabric.domain_of(r)});
   const collective::HostMesh mesh = mesh_of_hosts(machine);
   collective::IdleRates rates{};
-  for (const collective::Algorithm algorithm : candidates(kind, layout, machine.collectives, machine.forced.algorithm)) {
+  for (const collective::Algorithm algorithm : candidates(kind, layout, machine.collectives, machine.forced)) {
     rates[static_cast<std::size_t>(algorithm)] =
         idle_rate(edges_of(algorithm, members, mesh), machine.fabric, algorithm, {}, builder, paths);
   }

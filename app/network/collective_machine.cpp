@@ -47,8 +47,10 @@ run::Machine CollectiveMachine::with(const collective::Parameters& parameters) c
 collective::Layout CollectiveMachine::layout(std::int32_t ranks) const {
   const auto count = static_cast<std::size_t>(ranks);
   const std::size_t local = fabric_.gpus_per_domain();
-  return {.ranks = count, .hosts = (count + local - 1) / local,
-          .nvlink = run::hosts_have_nvlink(*machine_), .nvswitch = run::hosts_have_nvswitch(fabric_)};
+  std::vector<RankId> members;
+  for (std::uint32_t r = 0; r < count; ++r) members.emplace_back(r);
+  return {.ranks = count, .hosts = (count + local - 1) / local, .nvlink = run::hosts_have_nvlink(*machine_),
+          .nvswitch = run::hosts_have_nvswitch(fabric_), .nics = run::nics_beside(members, fabric_, 0)};
 }
 
 }  // namespace stepcast::app

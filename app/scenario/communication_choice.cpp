@@ -1,5 +1,7 @@
 #include "app/scenario/communication_choice.hpp"
 
+#include <string>
+
 namespace stepcast::app {
 
 collective::Forced forced_choices(const scenario::Communication& communication) {
@@ -24,6 +26,7 @@ collective::Forced forced_choices(const scenario::Communication& communication) 
     case CollectiveProtocol::kLl128: forced.protocol = collective::Protocol::kLl128; break;
     case CollectiveProtocol::kSimple: forced.protocol = collective::Protocol::kSimple; break;
   }
+  if (communication.nccl) forced.nccl = std::stoi(communication.nccl->substr(2));  // "2.12"
   return forced;
 }
 

@@ -1,5 +1,6 @@
 // Which algorithms and protocols NCCL has for a collective on a layout (cost.hpp).
 #include "models/collective/cost.hpp"
+#include "models/collective/nccl_releases.hpp"
 
 namespace stepcast::collective {
 
@@ -76,11 +77,12 @@ namespace {
 
 // What NCCL takes of its own accord: not the levels, which are other libraries'; PXN wherever it can; NVLS of gathered and
 // scattered buffers only where the user has registered them.
-bool is_usual(Algorithm algorithm, CollectiveKind kind, const Layout& layout, const Parameters& parameters) {
-  if (algorithm == Algorithm::kPairwise) return !can_make(Algorithm::kPxn, kind, layout, parameters);
-  if (algorithm == Algorithm::kShift) return !can_make(Algorithm::kPxnShift, kind, layout, parameters);
-  if (algorithm == Algorithm::kNvls) return kind == CollectiveKind::kAllReduce;
-  return !has_steps(algorithm);
+bool is_usual(Algorithm algorithm, CollectiveKind kind, const Layout& layout, const Parameters& parameters, std::optional<std::int32_t> nccl) {
+  const auto has = [&](Algorithm relayed) { return has_algorithm(nccl, relayed) && can_make(relayed, kind, layout, parameters); };
+  if (algorithm == Algorithm::kPairwise) return !has(Algorithm::kPxn);
+  if (algorithm == Algorithm::kShift) return !has(Algorithm::kPxnShift);
+  if (algorithm == Algorithm::kNvls && kind != CollectiveKind::kAllReduce) return false;
+  return !has_steps(algorithm) && has_algorithm(nccl, algorithm);
 }
 
 }  // namespace
@@ -93,13 +95,15 @@ Algorithm counterpart(Algorithm algorithm, CollectiveKind kind) {
 }
 
 std::vector<Algorithm> candidates(CollectiveKind kind, const Layout& layout, const Parameters& parameters,
-                                  std::optional<Algorithm> forced) {
-  if (forced) forced = counterpart(*forced, kind);
-  if (forced && can_make(*forced, kind, layout, parameters)) return {*forced};
+                                  const Forced& forced) {
+  if (forced.algorithm) {
+    const Algorithm named = counterpart(*forced.algorithm, kind);
+    if (can_make(named, kind, layout, parameters)) return {named};
+  }
   std::vector<Algorithm> able;
   for (std::size_t a = 0; a < kAlgorithmCount; ++a) {
     const auto algorithm = static_cast<Algorithm>(a);
-    if (can_make(algorithm, kind, layout, parameters) && is_usual(algorithm, kind, layout, parameters)) able.push_back(algorithm);
+    if (can_make(algorithm, kind, layout, parameters) && is_usual(algorithm, kind, layout, parameters, forced.nccl)) able.push_back(algorithm);
   }
   return able;
 }

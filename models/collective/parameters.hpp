@@ -30,7 +30,7 @@ using PerProtocol = std::array<T, kProtocolCount>;  // index: Protocol
 
 inline constexpr double kNoCeiling = std::numeric_limits<double>::infinity();
 
-// Pipelines of Simple fill before they run: the first `share` of each byte up to `bytes` in all.
+// Pipelines of Simple fill before they run: the first `share` of each byte up to `bytes` in all; between hosts, for each NIC.
 struct Fill {
   double share = 0.0;
   double bytes = 0.0;
@@ -56,6 +56,9 @@ struct LocalParameters {
   double pairwise_ll_ceiling = 40e9;         // payload [B/s]
   double pairwise_efficiency = 1.0;
   double pair_ceiling = kNoCeiling;          // payload [B/s] from one GPU to one other over PCIe: NCCL gives a peer few channels
+  // [B/s] at which a GPU's channels copy or sum what it keeps itself, while nothing of theirs is on a link.
+  double own_rate = kNoCeiling;              // of a ring
+  double pairwise_own_rate = kNoCeiling;     // of all-to-all
   double collnet_s = 3.7e-6;
   double collnet_arity_s = 0.4e-6;           // per further rank of the host
   Fill fill;
@@ -71,8 +74,8 @@ struct NetworkParameters {
   double latency_s = 0.0;                    // of this network beyond InfiniBand's; twice for Simple, which flushes
   double overhead_s = 1.0e-6;                // per message and step (Intel hosts; AMD: 2 us)
   double ll_ceiling = 19e9;                  // payload [B/s] of a host
-  double ll128_ceiling = kNoCeiling;
-  double simple_ceiling = kNoCeiling;        // the same of Simple: transports whose host copies each byte
+  double ll128_ceiling = kNoCeiling;         // the same of LL128 for each NIC: its ceiling is a channel's
+  double simple_ceiling = kNoCeiling;        // of a host with Simple: transports whose host copies each byte
   double ring_plateau = 1.4;                 // latency of Simple rings once every rank has 64 B a channel
   double tree_efficiency = 0.92;
   double tree_channel_ceiling_two = kNoCeiling;   // Simple trees over two hosts: bus bandwidth of a channel [B/s]

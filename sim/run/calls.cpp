@@ -35,7 +35,7 @@ const Call& CallTable::call(std::uint32_t communicator, std::uint32_t site_index
   const collective::Layout& layout = groups_.communicator(communicator).layout;
   const collective::Parameters parameters = machine_.collectives_on(groups_.communicator(communicator).network);
   for (const collective::Algorithm algorithm :
-       collective::candidates(site.kind, layout, parameters, machine_.forced.algorithm)) {
+       collective::candidates(site.kind, layout, parameters, machine_.forced)) {
     idle(communicator, {algorithm, site.volumes});
   }
   const collective::IdleRates& rates = rates_[{communicator, site.volumes}];

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <set>
+#include <utility>
 #include <variant>
 
 namespace stepcast::run {
@@ -88,6 +90,16 @@ bool hosts_have_nvswitch(const topology::Fabric& fabric) {
   return std::any_of(fabric.devices.begin(), end, [](const topology::Device& d) { return d.kind == topology::DeviceKind::kNvswitch; });
 }
 
+std::size_t nics_beside(const std::vector<RankId>& members, const topology::Fabric& fabric, std::uint32_t network) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> nics;  // node, local NIC
+  for (const RankId member : members) {
+    const std::uint32_t gpu = member.value();
+    if (fabric.domain_of(gpu) != fabric.domain_of(members.front().value())) continue;
+    for (const std::uint32_t nic : fabric.networks[network].nics_of_gpu[gpu % fabric.gpus_per_node]) nics.emplace(gpu / fabric.gpus_per_node, nic);
+  }
+  return std::max<std::size_t>(1, nics.size());
+}
+
 collective::HostMesh mesh_of_hosts(const Machine& machine) {
   if (hosts_have_nvswitch(machine.fabric)) return {};
   const std::uint32_t gpus = machine.fabric.gpus_per_node;
@@ -125,6 +137,7 @@ GroupTable::GroupTable(const plan::Plan& plan, const Machine& machine)
                              .nvswitch = nvswitch};
       communicator.axis = axes[g];
       communicator.network = network_of(communicator.members, machine, communicator.axis);
+      communicator.layout.nics = nics_beside(communicator.members, machine.fabric, communicator.network);
       for (const RankId member : communicator.members) {
         index_of_[g][member.index()] = static_cast<std::uint32_t>(communicators_.size());
       }

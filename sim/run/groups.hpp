@@ -39,6 +39,8 @@ std::vector<collective::Edge> on_network(std::vector<collective::Edge> edges, co
 // Between the GPUs of a host: NVLink at all, and a switch that all of them share.
 bool hosts_have_nvlink(const Machine& machine);
 bool hosts_have_nvswitch(const topology::Fabric& fabric);
+// NICs of one network beside those of the members that are on the first one's host (its NVLink domain).
+std::size_t nics_beside(const std::vector<RankId>& members, const topology::Fabric& fabric, std::uint32_t network);
 // Direct links between the GPUs of a host; empty where there is a switch, or only PCIe.
 collective::HostMesh mesh_of_hosts(const Machine& machine);
 

@@ -215,6 +215,7 @@ struct Communication {
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kAuto;
   CollectiveProtocol protocol = CollectiveProtocol::kAuto;
   std::optional<std::int64_t> channels;
+  std::optional<std::string> nccl;
 
   template <class V>
   void visit(V& v) {
@@ -222,6 +223,9 @@ struct Communication {
     v.key("protocol", protocol, "Protocol of collectives; auto picks the fastest by size.");
     v.key("channels", channels, "Channels (thread blocks) a collective uses. Default: by hardware.",
           between(1, 64).example("16"));
+    v.key("nccl", nccl, "Release of NCCL, which decides what it has and, before 2.5, how it chooses. Default: 2.26.",
+          words({"2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11", "2.12", "2.13", "2.14", "2.15", "2.16", "2.17", "2.18",
+                 "2.19", "2.20", "2.21", "2.22", "2.23", "2.24", "2.25", "2.26", "2.27", "2.28", "2.29", "2.30"}).example("2.18"));
   }
   friend bool operator==(const Communication&, const Communication&) = default;
 };

@@ -166,7 +166,7 @@ TEST_CASE("collective: NVLS where the generation and a switch allow it, for all-
   CHECK_FALSE(can_make(Algorithm::kNvls, CollectiveKind::kAllReduce, box, ampere));
   // All-gather: only where it is named; its traffic is such that each link carries the buffer once.
   CHECK(choose(CollectiveKind::kAllGather, 1_GiB, box, rates(450e9, 0, 400e9), {}, hopper).algorithm == Algorithm::kRing);
-  CHECK(candidates(CollectiveKind::kAllGather, box, hopper, Algorithm::kNvls) == std::vector{Algorithm::kNvls});
+  CHECK(candidates(CollectiveKind::kAllGather, box, hopper, {.algorithm = Algorithm::kNvls, .protocol = {}, .nccl = {}}) == std::vector{Algorithm::kNvls});
   CHECK(traffic_bytes(CollectiveKind::kAllGather, Algorithm::kNvls, 9_GB, 8) * 1.125 == doctest::Approx(9e9));
   box.ranks = 2;
   CHECK_FALSE(can_make(Algorithm::kNvls, CollectiveKind::kAllReduce, box, hopper));
@@ -177,11 +177,11 @@ TEST_CASE("collective: NVLS where the generation and a switch allow it, for all-
 TEST_CASE("collective: what cannot be is left aside, CollNet is never chosen unasked") {
   Parameters parameters;
   const Layout cluster{.ranks = 16, .hosts = 2};
-  CHECK(candidates(CollectiveKind::kAllGather, cluster, parameters, Algorithm::kTree) == std::vector{Algorithm::kRing});
+  CHECK(candidates(CollectiveKind::kAllGather, cluster, parameters, {.algorithm = Algorithm::kTree, .protocol = {}, .nccl = {}}) == std::vector{Algorithm::kRing});
   CHECK(candidates(CollectiveKind::kAllReduce, cluster, parameters) == std::vector{Algorithm::kRing, Algorithm::kTree});
   parameters.collnet = true;
-  CHECK(candidates(CollectiveKind::kAllReduce, cluster, parameters, Algorithm::kCollNet) == std::vector{Algorithm::kCollNet});
-  CHECK(candidates(CollectiveKind::kAllToAll, cluster, parameters, Algorithm::kTree) == std::vector{Algorithm::kPxn});
+  CHECK(candidates(CollectiveKind::kAllReduce, cluster, parameters, {.algorithm = Algorithm::kCollNet, .protocol = {}, .nccl = {}}) == std::vector{Algorithm::kCollNet});
+  CHECK(candidates(CollectiveKind::kAllToAll, cluster, parameters, {.algorithm = Algorithm::kTree, .protocol = {}, .nccl = {}}) == std::vector{Algorithm::kPxn});
 }
 
 // 1 GB over a ring of 2 at 100 GB/s whose links inside reach 80 %: traffic 1 GB at 80 GB/s = 12.5 ms. A fill of a half
@@ -197,6 +197,47 @@ TEST_CASE("collective: efficiency caps the rate, and the fill adds its bytes' ti
   CHECK(cost.seconds == doctest::Approx(12.5e-3 + 115.2e-6));
   const Cost small = evaluate(CollectiveKind::kAllReduce, Bytes{8'000'000}, pair, Algorithm::kRing, Protocol::kSimple, {100e9, 100e9}, p);
   CHECK(small.seconds == doctest::Approx(15.2e-6 + 12e6 / 80e9));
+}
+
+// 400 MB, of which a rank keeps 400/n MB: at 1000 GB/s for the ring and 500 for all-to-all, of two ranks 200 and 400 us, of
+// eight 50 and 100 us. What a rank sends to the next, and what the root of a broadcast has, stays where it is.
+TEST_CASE("collective: the block that a rank keeps takes the time of a copy") {
+  Parameters bare;
+  Parameters p;
+  p.local.own_rate = 1000e9;
+  p.local.pairwise_own_rate = 500e9;
+  const auto extra_us = [&](CollectiveKind kind, Algorithm algorithm, std::size_t ranks) {
+    const Layout box{.ranks = ranks, .hosts = 1};
+    const auto seconds = [&](const Parameters& with) { return evaluate(kind, Bytes{400'000'000}, box, algorithm, Protocol::kSimple, {100e9, 100e9}, with).seconds; };
+    return (seconds(p) - seconds(bare)) * 1e6;
+  };
+  for (const CollectiveKind kind : {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
+    CHECK(extra_us(kind, Algorithm::kRing, 2) == doctest::Approx(200));
+    CHECK(extra_us(kind, Algorithm::kRing, 8) == doctest::Approx(50));
+  }
+  CHECK(extra_us(CollectiveKind::kAllToAll, Algorithm::kPairwise, 2) == doctest::Approx(400));
+  CHECK(extra_us(CollectiveKind::kAllToAll, Algorithm::kPairwise, 8) == doctest::Approx(100));
+  CHECK(extra_us(CollectiveKind::kSendReceive, Algorithm::kShift, 2) == 0.0);
+  CHECK(extra_us(CollectiveKind::kBroadcast, Algorithm::kRing, 8) == 0.0);
+}
+
+// 1 GB between two hosts at 100 GB/s: the pipeline holds 2 MB for each NIC, so 8 NICs' 16 MB take 160 us and one's 20 us.
+TEST_CASE("collective: between hosts each NIC's pipeline fills") {
+  Parameters p;
+  p.network.fill = {.share = 0.5, .bytes = 2e6};
+  const auto latency_us = [&](std::size_t nics) {
+    const Layout hosts{.ranks = 16, .hosts = 2, .nics = nics};
+    return evaluate(CollectiveKind::kAllGather, 1_GB, hosts, Algorithm::kRing, Protocol::kSimple, {100e9, 100e9}, p).choice.latency.seconds() * 1e6;
+  };
+  CHECK(latency_us(8) - latency_us(1) == doctest::Approx(140));
+  // A tree of four hosts: up and down two hops each, 4 * 16 MB beside a ring's 16.
+  const auto fill_us = [&](Algorithm algorithm, double share) {
+    p.network.fill.share = share;
+    const Layout hosts{.ranks = 32, .hosts = 4, .nics = 8};
+    return evaluate(CollectiveKind::kAllReduce, 1_GB, hosts, algorithm, Protocol::kSimple, {100e9, 100e9}, p).choice.latency.seconds() * 1e6;
+  };
+  CHECK(fill_us(Algorithm::kTree, 0.5) - fill_us(Algorithm::kTree, 0.0) == doctest::Approx(640));
+  CHECK(fill_us(Algorithm::kRing, 0.5) - fill_us(Algorithm::kRing, 0.0) == doctest::Approx(160));
 }
 
 // Ampere's LL128: 20 GB/s a channel; four channels bound a ring of 240 GB/s. Trees by size: 256 KiB is 64 B << 12,

@@ -94,7 +94,7 @@ TEST_CASE("collective: hierarchical rings") {
 
 TEST_CASE("collective: who takes PXN, and what a wish means for all-to-all, send and receive") {
   const Layout cluster{.ranks = 16, .hosts = 2};
-  const auto able = [&](CollectiveKind kind, const Layout& layout, std::optional<Algorithm> forced = {}) { return candidates(kind, layout, {}, forced); };
+  const auto able = [&](CollectiveKind kind, const Layout& layout, std::optional<Algorithm> named = {}) { return candidates(kind, layout, {}, {.algorithm = named, .protocol = {}, .nccl = {}}); };
   CHECK(able(CollectiveKind::kAllToAll, cluster) == std::vector{Algorithm::kPxn});
   CHECK(able(CollectiveKind::kSendReceive, cluster) == std::vector{Algorithm::kPxnShift});
   CHECK(able(CollectiveKind::kAllToAll, cluster, Algorithm::kPairwise) == std::vector{Algorithm::kPairwise});

@@ -185,6 +185,11 @@ TEST_CASE("networks: nodes on two networks meet over the common one") {
                              .communication_launch = Duration::microseconds(5), .paths = {}, .transports = {}, .side_networks = {}};
   CHECK(run::GroupTable{all_gather(1_GB, 8, 2), machine}.communicator(0).network == 1);
   CHECK(run::GroupTable{all_gather(1_GB, 8, 4), machine}.communicator(0).network == 0);
+  // And the NICs beside its GPUs: eight rails, the one Ethernet port; of one GPU a host its rail's.
+  CHECK(run::GroupTable{all_gather(1_GB, 8, 2), machine}.communicator(0).layout.nics == 8);
+  CHECK(run::GroupTable{all_gather(1_GB, 8, 4), machine}.communicator(0).layout.nics == 1);
+  CHECK(run::nics_beside({RankId{3U}, RankId{11U}}, fabric, 1) == 1);
+  CHECK(run::nics_beside({RankId{3U}, RankId{5U}, RankId{11U}, RankId{13U}}, fabric, 1) == 2);
 }
 
 TEST_CASE("networks: names of links, for failures and people") {
