@@ -185,9 +185,12 @@ TEST_CASE("networks: nodes on two networks meet over the common one") {
                              .communication_launch = Duration::microseconds(5), .paths = {}, .transports = {}, .side_networks = {}};
   CHECK(run::GroupTable{all_gather(1_GB, 8, 2), machine}.communicator(0).network == 1);
   CHECK(run::GroupTable{all_gather(1_GB, 8, 4), machine}.communicator(0).network == 0);
-  // And the NICs beside its GPUs: eight rails, the one Ethernet port; of one GPU a host its rail's.
-  CHECK(run::GroupTable{all_gather(1_GB, 8, 2), machine}.communicator(0).layout.nics == 8);
-  CHECK(run::GroupTable{all_gather(1_GB, 8, 4), machine}.communicator(0).layout.nics == 1);
+  // And the NICs beside its GPUs: of one GPU a host its rail's, of all eight every rail's, of the common network the one port.
+  CHECK(run::GroupTable{all_gather(1_GB, 8, 2), machine}.communicator(0).layout.nics == 1);
+  std::vector<RankId> two_hosts;
+  for (std::uint32_t rank = 0; rank < 16; ++rank) two_hosts.emplace_back(rank);
+  CHECK(run::nics_beside(two_hosts, fabric, 1) == 8);
+  CHECK(run::nics_beside(two_hosts, fabric, 0) == 1);
   CHECK(run::nics_beside({RankId{3U}, RankId{11U}}, fabric, 1) == 1);
   CHECK(run::nics_beside({RankId{3U}, RankId{5U}, RankId{11U}, RankId{13U}}, fabric, 1) == 2);
 }
