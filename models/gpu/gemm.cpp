@@ -62,11 +62,11 @@ double tile_seconds(const GpuParameters& gpu, Tile tile, double rows, double col
 class Problem {
  public:
   Problem(const GpuParameters& gpu, std::span<const RowGroup> groups, std::int64_t n, std::int64_t k, plan::Dtype dtype,
-          double c_bytes, bool batched)
+          double c_bytes, bool batched, std::int64_t aligned)
       : gpu_{gpu}, groups_{groups}, n_{n}, k_{k}, element_{static_cast<double>(plan::element_bytes(dtype))}, c_bytes_{c_bytes},
         library_{dtype == plan::Dtype::kFp8 ? gpu.gemm.fp8 : gpu.gemm.standard},
-        load_share_{load_share(alignment(n, k, plan::element_bytes(dtype)))},
-        rate_per_sm_{rate(gpu, dtype, batched, alignment(n, k, plan::element_bytes(dtype))) * library_.mma_efficiency /
+        load_share_{load_share(aligned)},
+        rate_per_sm_{rate(gpu, dtype, batched, aligned) * library_.mma_efficiency /
                      static_cast<double>(gpu.hardware.sm_count)} {
     for (const RowGroup& group : groups) {
       all_rows_ += group.count * group.rows;
@@ -151,12 +151,13 @@ GemmPlan plan_groups(const GpuParameters& gpu, const Problem& problem) {
 
 GemmPlan plan_grouped_gemm(const GpuParameters& gpu, std::span<const RowGroup> groups, std::int64_t n,
                            std::int64_t k, plan::Dtype dtype, double c_bytes) {
-  return plan_groups(gpu, Problem{gpu, groups, n, k, dtype, c_bytes, false});
+  return plan_groups(gpu, Problem{gpu, groups, n, k, dtype, c_bytes, false, alignment(n, k, plan::element_bytes(dtype))});
 }
 
-GemmPlan plan_gemm(const GpuParameters& gpu, const plan::GemmShape& shape, plan::Dtype dtype, double c_bytes) {
+GemmPlan plan_gemm(const GpuParameters& gpu, const plan::GemmShape& shape, plan::Dtype dtype, double c_bytes, plan::Pass pass) {
   const RowGroup group{.count = shape.batch, .rows = shape.m};
-  return plan_groups(gpu, Problem{gpu, {&group, 1}, shape.n, shape.k, dtype, c_bytes, shape.batch > 1});
+  const std::int64_t row = pass == plan::Pass::kWeightGrad ? shape.n : shape.k;
+  return plan_groups(gpu, Problem{gpu, {&group, 1}, shape.n, shape.k, dtype, c_bytes, shape.batch > 1, alignment(shape.n, row, plan::element_bytes(dtype))});
 }
 
 double quantize_seconds(const GpuParameters& gpu, double elements) {

@@ -37,8 +37,9 @@ struct GemmPlan {
   double seconds = 0;      // without the kernel latency
 };
 
-// c_bytes: traffic of C, the read for accumulation included.
-GemmPlan plan_gemm(const GpuParameters& gpu, const plan::GemmShape& shape, plan::Dtype dtype, double c_bytes);
+// c_bytes: traffic of C, the read for accumulation included. The k of a weight gradient counts tokens, not elements of a row in memory:
+// however many an expert has, its operands' rows begin where those of the layer do.
+GemmPlan plan_gemm(const GpuParameters& gpu, const plan::GemmShape& shape, plan::Dtype dtype, double c_bytes, plan::Pass pass = plan::Pass::kForward);
 
 // Products that share n and k and differ in rows (the experts of a mixture): one grouped launch. The
 // weights of a group without rows are not read.

@@ -69,7 +69,7 @@ Duration GpuModel::time(const plan::Kernel& kernel) const {
       const plan::GemmShape run{s.batch / runs, s.m, s.n, s.k};
       const double c_bytes = std::max(
           kernel.written.si(), kernel.read.si() + kernel.written.si() - operand_bytes(s, kernel.dtype));
-      seconds += parameters_.crowding.products * runs * plan_gemm(parameters_, run, kernel.dtype, c_bytes / runs).seconds;
+      seconds += parameters_.crowding.products * runs * plan_gemm(parameters_, run, kernel.dtype, c_bytes / runs, kernel.pass).seconds;
       break;
     }
     case plan::OpClass::kAttention:

@@ -71,6 +71,15 @@ TEST_CASE("gpu: batched products of rows off 16 bytes run without tensor cores")
   CHECK(seconds(1, 228) < 2 * seconds(1, 256));
 }
 
+// Experts with 153 tokens each: no row of their weight gradients' operands is shorter for it.
+TEST_CASE("gpu: an odd number of tokens leaves an expert's weight gradient its tensor cores") {
+  GpuParameters p = round_gpu();
+  p.hardware.peak[static_cast<std::size_t>(plan::Dtype::kFp32)] = FlopRate::from_si(p.hardware.peak[static_cast<std::size_t>(plan::Dtype::kBf16)].si() / 10.0);
+  const auto seconds = [&](std::int64_t tokens, plan::Pass pass) { return plan_gemm(p, {16, 1280, 1280, tokens}, plan::Dtype::kBf16, 0, pass).seconds; };
+  CHECK(seconds(153, plan::Pass::kWeightGrad) <= seconds(160, plan::Pass::kWeightGrad));
+  CHECK(seconds(153, plan::Pass::kInputGrad) > 5 * seconds(160, plan::Pass::kInputGrad));
+}
+
 // The NVIDIA developer forum's case 337991 (a GEMM of exactly one wave beside an all-gather of 24 blocks): 76 of 100 SMs are
 // left, the tile stays as chosen for all of them, and a second wave doubles the time. With half as many tiles nothing waits.
 TEST_CASE("gpu: SMs that a collective holds cost a GEMM whole waves") {
