@@ -17,6 +17,7 @@
 // Ignores  versions within a framework's name
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -38,6 +39,7 @@ struct MemoryRow {
   bool pipeline = false;
   bool tensor_parallel = false;
   bool fused_loss = false;             // of Megatron-Core
+  std::int64_t bucket_elements = 500'000'000;  // of DeepSpeed's gradients
   std::string_view library_workspace;  // where it is known to differ from the GPU's default; else empty
 };
 MemoryWords memory_words(const MemoryRow& row);

@@ -57,6 +57,15 @@ Recipe recipe_of(const RecipeQuery& q) {
   // "auto" (transformers integrations/deepspeed.py): less than one matrix of the models in the tables.
   recipe.gathers_on_use = has(q.framework, "DeepSpeed") || has(q.framework, "Deepspeed");
   recipe.dispatches_by_host = dispatches_by_host(q);
+  // DeepSpeed 0.6.2 on PyTorch 1.10.2 (the page's table 1): reduce_scatter_coalesced (runtime/comm/coalesced_collectives.py, early 2022) concatenates each
+  // rank's pieces by a kernel of its own, and torch.distributed.reduce_scatter copies each into one buffer: two kernels a
+  // rank. Megatron-DeepSpeed, examples/azure/run-1t.sh: reduce_bucket_size 9e7.
+  if (has(q.source, "Azure Megatron-DeepSpeed")) {
+    recipe.copies_per_shard = 2;
+    recipe.bucket_elements = 90'000'000;
+  }
+  // ColossalAI-Pytorch-lightning, benchmark/gpt/model.py: transformers.GPT2LMHeadModel under all three strategies.
+  if (q.source == "hpcaitech/ColossalAI-Pytorch-lightning") recipe.modules = "transformers";
   // bigscience, tr11-176B-ml: CUDA_LAUNCH_BLOCKING=1, for without it large models always hung on more than 160 GPUs (chronicles-prequel.md, "dealing with JZ
   // hanging" and "Hanging Issue"; tr11-176B-ml.slurm).
   recipe.launches_block = has(q.source_loc, "tr11-176B-ml") && q.gpus > 160;

@@ -71,6 +71,9 @@ constexpr std::array kFrameworks{
     // The FSDP paper's minGPT of 2022: eager modules, scores and softmax as operators of their own (karpathy/minGPT,
     // dropouts 0.1).
     Framework{"PyTorch FSDP", "unfused", false, false, false, true, false, 0.1, "never"},
+    // Hugging Face transformers' GPT-2 (GPT2LMHeadModel): one operator after the other, dropouts 0.1; torch's cross-entropy, the first
+    // gradient of a step taken as it is.
+    Framework{"transformers", "unfused", false, true, true, true, true, 0.1, "never"},
     Framework{"", "flash", true, true, true, true, true, 0.0, "never"},
 };
 
@@ -202,7 +205,7 @@ class RowTranslator {
     const bool gated = row_.integer("gated_mlp").value_or(0) == 1;
     const std::int64_t hidden = *row_.integer("hidden");
     const bool alibi = row_.text("attn_kind").starts_with("ALiBi") || row_.text("model").starts_with("MPT");
-    const Framework& framework = framework_of(row_.text("framework"));
+    const Framework& framework = framework_of(recipe_.modules.empty() ? row_.text("framework") : recipe_.modules);
     std::string shape = fmt::format("layers: {}, hidden: {}, heads: {}, vocab: {}", *row_.integer("layers"), hidden,
                                     *row_.integer("heads"), vocab());
     const auto optional = [&](const char* key, const char* column) {
@@ -316,7 +319,7 @@ class RowTranslator {
     }
     const std::string recompute = row_.text("recompute").empty() ? recipe_.recompute : row_.text("recompute");
     if (row_.text("recompute").empty()) out_.assumed.push_back(recompute.empty() ? "no recompute" : "recompute " + recompute);
-    const Framework& framework = framework_of(row_.text("framework"));
+    const Framework& framework = framework_of(recipe_.modules.empty() ? row_.text("framework") : recipe_.modules);
     const bool pure = row_.text("notes").find("MP mode PURE") != std::string::npos;
     // LLaMA-Factory as IST-DASLab/llmq ran it (benchmarks/*/*.yaml, ds_z*_offload.json): pure_bf16 without DeepSpeed, with it
     // bf16_master_weights_and_grads, whose moments stay in fp32.
@@ -328,7 +331,7 @@ class RowTranslator {
     const std::string name = row_.text("framework"), gpu = row_.text("gpu"), notes = row_.text("notes"), source = row_.text("source_loc");
     memory_words_ = memory_words({.framework = name, .gpu = gpu, .notes = notes, .source = source, .fp32_gradients = fp32_gradients,
                                   .pipeline = pp > 1, .tensor_parallel = tp > 1,
-                                  .fused_loss = test_ && test_->fused_loss,
+                                  .fused_loss = test_ && test_->fused_loss, .bucket_elements = recipe_.bucket_elements,
                                   .library_workspace = test_ ? std::string_view{test_->library_workspace} : std::string_view{}});
     rest_ = fmt::format(
         "parallel: {{tp: {}, pp: {}, dp: {}, zero: {}, overlap_grad_reduce: {}{}{}{}}}\n"
@@ -337,7 +340,7 @@ class RowTranslator {
         "training: {{precision: {}{}{}}}\n",
         tp, pp, dp, zero, framework.overlaps_gradients || zero >= 2,
         parallel_sequences(tp),
-        long_and_sparse(cp, tp) + shard_group(dp * cp, zero) + memory_words_.parallel + offload.parallel + (zero == 3 && recipe_.gathers_on_use ? ", prefetch: 0, gather_by_matrix: true" : ""), virtual_stages(),
+        long_and_sparse(cp, tp) + shard_group(dp * cp, zero) + memory_words_.parallel + offload.parallel + (zero == 3 && recipe_.gathers_on_use ? ", prefetch: 0, gather_by_matrix: true" + copies_per_shard() : ""), virtual_stages(),
         global_batch(dp, micro), micro, *recompute_words(recompute), fp32_gradients ? "fp32" : low, (bf16_states ? ", fp32_master: false, optimizer_states: bf16" : bf16_master ? ", fp32_master: false" : "") + memory_words_.memory + offload.memory, *word,
         lora() + memory_words_.training, host_waits(framework, pp));
     return true;
@@ -359,9 +362,16 @@ class RowTranslator {
 
   [[nodiscard]] std::string host_waits(const Framework& framework, std::int64_t pp) const {
     if (recipe_.launches_block) return ", host_waits: kernels";
+    if (recipe_.gathers_on_use && offloads_optimizer() && row_.integer("zero").value_or(0) == 3) return ", host_waits: gradients";
     const bool on_messages = framework.host_waits == "messages";
     if (framework.host_waits == "never" || (on_messages && (pp == 1 || row_.integer("vpp").value_or(1) > 1))) return "";
     return fmt::format(", host_waits: {}", framework.host_waits);
+  }
+
+  [[nodiscard]] bool offloads_optimizer() const { return row_.text("offload").find("optimizer") != std::string::npos; }
+
+  [[nodiscard]] std::string copies_per_shard() const {
+    return recipe_.copies_per_shard == 0 ? "" : fmt::format(", copies_per_shard: {}", recipe_.copies_per_shard);
   }
 
   // Stated with the row; Megatron asks for sequence parallelism with it.

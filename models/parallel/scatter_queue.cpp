@@ -11,10 +11,22 @@ plan::BufferId ScatterQueue::open(const Elements& elements) {
   return *context_.emitter.acquire(context_.emitter.compute, label_, size, plan::Category::kCommunication);
 }
 
-void ScatterQueue::close(plan::BufferId buffer, const Elements& elements) {
+// Matrices, and vectors between them, of a size each.
+void ScatterQueue::reduce_dense(std::int64_t elements, const Matrices& matrices) {
+  const Strategy& s = context_.strategy;
+  const auto reduce_parts = [&](std::int64_t all, std::int64_t parts) {
+    for (std::int64_t i = 0; i < parts; ++i) reduce_gradient(context_, stream_, label_, all / parts + (i < all % parts ? 1 : 0), Kind::kDense);
+  };
+  if (!s.gather_by_matrix || matrices.count == 0) return reduce_parts(elements, 1);
+  if (reduced_bytes(s, matrices.elements / matrices.count) < s.bucket) return reduce_parts(elements, ceil_div(reduced_bytes(s, elements).count(), s.bucket.count()));
+  reduce_parts(matrices.elements, matrices.count);
+  reduce_parts(elements - matrices.elements, matrices.count);
+}
+
+void ScatterQueue::close(plan::BufferId buffer, const Elements& elements, const Matrices& matrices) {
   Emitter& e = context_.emitter;
   const auto reduce = [&] {
-    reduce_gradient(context_, stream_, label_, elements.dense, Kind::kDense);
+    reduce_dense(elements.dense, matrices);
     reduce_gradient(context_, stream_, label_, elements.routed, Kind::kExpert);
   };
   cast_for_reduction(context_, elements.dense + elements.routed);

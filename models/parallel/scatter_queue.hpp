@@ -10,6 +10,15 @@
 
 namespace stepcast::parallel {
 
+// Weights of a unit's dense products. With Strategy::gather_by_matrix its gradients are reduced in buckets that are filled in the order of the
+// backward pass and sent off before they would overflow: a matrix larger than a bucket goes by itself, and so does what lies between two.
+// Source   DeepSpeed v0.6 runtime/zero/stage3.py (reduce_independent_p_g_buckets_and_remove_grads)
+// Ignores  that matrices differ in size; buckets that two units share
+struct Matrices {
+  std::int64_t count = 0;
+  std::int64_t elements = 0;
+};
+
 class ScatterQueue {
  public:
   // `stream`: where the reductions run.
@@ -18,7 +27,7 @@ class ScatterQueue {
 
   plan::BufferId open(const Elements& elements);
   // Reduces a gradient that compute has finished.
-  void close(plan::BufferId buffer, const Elements& elements);
+  void close(plan::BufferId buffer, const Elements& elements, const Matrices& matrices = {});
   // Compute waits for all reductions; all buffers are freed.
   void drain();
 
@@ -28,6 +37,7 @@ class ScatterQueue {
     plan::EventId done;
   };
   void retire_oldest();
+  void reduce_dense(std::int64_t elements, const Matrices& matrices);
 
   DataParallelContext context_;
   plan::StreamId stream_;

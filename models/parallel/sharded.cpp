@@ -25,13 +25,13 @@ std::int64_t fp8_weights(const workload::Block& block, bool routed) {
   return weights;
 }
 
-std::int64_t dense_matrices(const workload::Block& block) {
-  std::int64_t count = 0;
+void add_dense_matrices(Matrices& matrices, const workload::Block& block) {
   for (const workload::Step& step : block.forward) {
     const auto* op = std::get_if<workload::Operator>(&step);
-    count += op != nullptr && is_weight_product(*op) && !op->routed ? 1 : 0;
+    if (op == nullptr || !is_weight_product(*op) || op->routed) continue;
+    ++matrices.count;
+    if (!op->frozen) matrices.elements += op->kernel.gemm->n * op->kernel.gemm->k;
   }
-  return count;
 }
 
 plan::StreamId reduce_stream(const DataParallelContext& context) {
@@ -64,7 +64,7 @@ Sharded::Sharded(const DataParallelContext& context)
     if (is_replicated(context, Kind::kExpert)) units_[unit].frozen_routed += block.block->frozen.routed;
     units_[unit].saved_dense += saved_by_fp8(context.strategy, fp8_weights(*block.block, false));
     units_[unit].saved_routed += saved_by_fp8(context.strategy, fp8_weights(*block.block, true));
-    units_[unit].matrices += dense_matrices(*block.block);
+    add_dense_matrices(units_[unit].matrices, *block.block);
     ++units_[unit].blocks;
     unit_of_block_.push_back(unit);
   }
@@ -128,7 +128,7 @@ void Sharded::after_backward(std::size_t block) {
   end_use();
   Unit& unit = units_[unit_of_block_[block]];
   if (--unit.gradients_left > 0 || !unit.gradient || !reducing_) return;
-  scatters_.close(*unit.gradient, unit.elements);
+  scatters_.close(*unit.gradient, unit.elements, unit.matrices);
   unit.gradient.reset();
 }
 
@@ -179,7 +179,7 @@ void Sharded::gather(std::size_t index) {
     if (s.offload.parameters)
       e.builder.copy(gather_stream_, "parameter.unit", plan::CopyKind::kHostToDevice, whole_from_host ? size : Bytes{ceil_div(size.count(), shard_size(s, kind))});
     if (!groups.shard || (s.offload.parameters && s.offload.shared)) return;
-    const std::int64_t pieces = s.gather_by_matrix && kind == Kind::kDense ? std::max<std::int64_t>(1, unit.matrices) : 1;
+    const std::int64_t pieces = s.gather_by_matrix && kind == Kind::kDense ? std::max<std::int64_t>(1, unit.matrices.count) : 1;
     const Bytes piece{size.count() / (pieces * shard_size(s, kind)) * shard_size(s, kind)};
     for (std::int64_t i = 1; i < pieces; ++i, size -= piece)
       e.builder.collective(gather_stream_, "parameter.unit", {CollectiveKind::kAllGather, *groups.shard, piece, s.dtype, Purpose::kData});

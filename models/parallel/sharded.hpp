@@ -29,7 +29,7 @@ class Sharded final : public DataParallel {
     Bytes frozen_routed;
     Bytes saved_dense;             // by gathers in fp8
     Bytes saved_routed;
-    std::int64_t matrices = 0;     // dense weights
+    Matrices matrices;             // dense weights
     bool keeps = false;           // gathered while any micro-batch is in flight
     std::size_t gradients_left = 0;  // blocks whose backward is still to come in this action
     std::size_t blocks = 0;

@@ -98,7 +98,7 @@ class StageWriter {
   }
 
   void await(const Pass& pass) {
-    if (port_.await(pass) && strategy_.host_waits != HostWaits::kNever) emitter_.host_waits_for(emitter_.compute);
+    if (port_.await(pass) && strategy_.host_waits != HostWaits::kNever && strategy_.host_waits != HostWaits::kGradients) emitter_.host_waits_for(emitter_.compute);
   }
 
   void write_passes(const Action& action) {
@@ -220,6 +220,10 @@ class StageWriter {
         if (with_weights) {
           data_->after_backward(i);
           offload_.after_backward(i, pass.micro_batch);
+          if (strategy_.host_waits == HostWaits::kGradients) {
+            emitter_.host_waits_for(emitter_.builder.stream(plan::StreamKind::kCommunication, "dp.reduce"));
+            emitter_.host_waits_for(emitter_.builder.stream(plan::StreamKind::kDeviceToHost, "offload.out"));
+          }
         }
       });
     }

@@ -34,6 +34,7 @@ enum class HostWaits : std::uint8_t {
   kNever,     // within a step: it runs ahead of the device
   kMessages,  // when a pass needs a message of another stage (Megatron-Core batch_p2p_sync)
   kPasses,    // also at the end of each pass (the timers of Megatron-LM up to v3.0: torch.cuda.synchronize)
+  kGradients,  // after each reduction of gradients and their copy to host memory (a blocking copy, as of DeepSpeed's ZeRO-3)
   kKernels,   // also after each kernel and collective of a pass (CUDA_LAUNCH_BLOCKING=1): the device idles while the next is launched
 };
 
@@ -93,7 +94,7 @@ struct Strategy {
   bool overlap_grad_reduce = true;          // reduce gradients beside the backward pass
   bool overlap_param_gather = true;         // ZeRO-1/2: gather updated parameters beside the forward pass
   bool reshard_after_forward = true;        // ZeRO-3: free gathered parameters between the passes
-  bool gather_by_matrix = false;            // ZeRO-3: a gather for each weight matrix of a unit
+  bool gather_by_matrix = false;            // ZeRO-3: a gather for each weight matrix of a unit, gradients in buckets (scatter_queue.hpp)
   std::int32_t prefetch = 1;                // ZeRO-3: units gathered ahead of their use
   Bytes bucket = Bytes{40'000'000 * 4};     // gradients of one bucket, in the gradients' dtype
 

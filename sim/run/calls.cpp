@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/collective/device_use.hpp"
+#include "sim/run/shard_lists.hpp"
 #include "sim/run/transport_use.hpp"
 
 namespace stepcast::run {
@@ -40,6 +41,7 @@ const Call& CallTable::call(std::uint32_t communicator, std::uint32_t site_index
   }
   const collective::IdleRates& rates = rates_[{communicator, site.volumes}];
   call.choice = collective::choose(site.kind, site.bytes, layout, rates, machine_.forced, parameters);
+  call.choice.latency += list_shards(site, layout.ranks, machine_).device;
   call.way = {call.choice.algorithm, site.volumes};
   double rate = rates[static_cast<std::size_t>(call.choice.algorithm)].whole;
   if (call.choice.rate_cap) rate = std::min(rate, *call.choice.rate_cap);

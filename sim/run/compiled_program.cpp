@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/run/host_work.hpp"
+#include "sim/run/shard_lists.hpp"
 
 namespace stepcast::run {
 namespace {
@@ -113,11 +114,12 @@ class Compiler {
   }
 
   void add_collective(CompiledStream& stream, const plan::Collective& collective, std::uint32_t index) {
-    if (plan_.members(collective.group, rank_).size() < 2) return;
+    const std::size_t ranks = plan_.members(collective.group, rank_).size();
+    if (ranks < 2) return;
     const CollectiveSite site{collective.group, collective.kind, collective.bytes, collective.purpose, collective.volumes};
     const auto [it, is_new] = site_index_.try_emplace(site, static_cast<std::uint32_t>(sites_.size()));
     if (is_new) sites_.push_back(site);
-    add_step(stream, StepKind::kCollective, index, machine_.communication_launch,
+    add_step(stream, StepKind::kCollective, index, machine_.communication_launch + list_shards(site, ranks, machine_).host,
              ordinal_[collective.group.index()]++);
     stream.steps.back().site = it->second;
   }

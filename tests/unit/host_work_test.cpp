@@ -77,6 +77,27 @@ TEST_CASE("host work: cores draw a share of the memory's bandwidth, which worker
   CHECK(simulate(cores(1'000'000'000), 2, topology::test::nvswitch_box(), true).step == run::kCopyLatency + 20000_us);
 }
 
+// Two kernels for each of eight ranks: 16 calls of 6.5 us for the host before each of two reductions is issued, 16 kernels before the last begins.
+// All-gathers have none.
+TEST_CASE("host work: a framework that lists each rank's part of the gradients") {
+  const gpu::GpuModel model{gpu::testing::round_gpu()};
+  const auto step = [&](plan::CollectiveKind kind, std::int64_t copies_per_shard) {
+    ProgramBuilder b{"lists"};
+    const auto compute = b.stream(StreamKind::kCompute, "compute");
+    for (int i = 0; i < 2; ++i)
+      b.collective(compute, "gradient", {.kind = kind, .group = plan::GroupId{0u}, .bytes = Bytes{8}, .purpose = plan::Purpose::kData});
+    const topology::Fabric fabric = topology::build_fabric(topology::test::nvswitch_box(), topology::test::cluster_of(1, "rail-clos"));
+    const topology::Router router{fabric};
+    run::Machine machine{.fabric = fabric, .router = router, .gpu = model, .collectives = {}, .forced = {}, .communicator_bytes = Bytes{0}, .communication_launch = 100_us};
+    machine.copies_per_shard = copies_per_shard;
+    return run::simulate(one_program(std::move(b).finish(), 1, 8, {{.name = "dp", .axes = {plan::Axis::kData}, .stages = {}}}), machine, {.fold = true}).step;
+  };
+  plan::Kernel kernels{.read = Bytes{16}, .written = Bytes{16}};
+  kernels.launches = 16;
+  CHECK(step(plan::CollectiveKind::kReduceScatter, 2) - step(plan::CollectiveKind::kReduceScatter, 0) == 6500_ns * 32 + model.time(kernels));
+  CHECK(step(plan::CollectiveKind::kAllGather, 2) == step(plan::CollectiveKind::kAllGather, 0));
+}
+
 TEST_CASE("host work: a kernel runs beside a copy") {
   ProgramBuilder b{"beside"};
   const auto compute = b.stream(StreamKind::kCompute, "compute");

@@ -140,6 +140,38 @@ TEST_CASE("sharding: a gather for each weight matrix moves the same bytes") {
   CHECK(check(kShape, s).at(0).path == "parallel.gather_by_matrix");
 }
 
+// Each of a layer's four matrices by itself, and as often what lies between two of them; of the head and embeddings the one matrix and the
+// rest. Or the layer's 2 (12 h^2 + 13 h) = 6.3 MB in buckets of 4 MB. The same bytes, less what padding to two shards adds.
+TEST_CASE("sharding: gradients leave in buckets, larger matrices by themselves") {
+  Strategy s = base(2);
+  s.dp = 2;
+  s.zero = 3;
+  struct Reduced {
+    std::int64_t count = 0;
+    std::int64_t bytes = 0;
+  };
+  const auto reduced = [&] {
+    Reduced sum;
+    for (const plan::Instruction& i : make_plan(kShape, s).programs[0].instructions) {
+      const auto* c = std::get_if<plan::Collective>(&i.body);
+      if (c == nullptr || c->kind != plan::CollectiveKind::kReduceScatter) continue;
+      ++sum.count;
+      sum.bytes += c->bytes.count();
+    }
+    return sum;
+  };
+  const Reduced whole = reduced();
+  CHECK(whole.count == 13);
+  s.gather_by_matrix = true;
+  s.bucket = Bytes{1'000};
+  CHECK(reduced().count == 12 * 8 + 2);
+  CHECK(reduced().bytes - whole.bytes <= 4 * (12 * 8 + 2));
+  s.bucket = Bytes{4'000'000};
+  CHECK(reduced().bytes - whole.bytes <= 4 * (12 * 2 + 60));
+  s.bucket = Bytes{1'000'000'000};
+  CHECK(reduced().count == whole.count);
+}
+
 // One GPU: the same, though nobody shares.
 TEST_CASE("offload: one GPU streams its layers") {
   Strategy s = base();

@@ -76,6 +76,27 @@ TEST_CASE("planner: the host waits for messages, or for passes too") {
   CHECK(waits(HostWaits::kPasses, 1) == 16 + 16);
 }
 
+// After each of four layers and the one unit of both ends: for the reduction, and for the copy of its shard to the host.
+TEST_CASE("planner: the host waits for gradients") {
+  Strategy s;
+  s.dp = 2;
+  s.zero = 3;
+  s.sequence = 512;
+  s.global_batch = 2;
+  s.offload = {.master = true, .momentum = true, .variance = true, .gradients = true, .update_on_host = true};
+  const auto waits = [&](HostWaits when) {
+    s.host_waits = when;
+    const plan::Program program = make_plan(gpt_shape(4, 256, 4), s).programs[0];
+    return std::count_if(program.instructions.begin(), program.instructions.end(), [&](const plan::Instruction& i) {
+      return std::holds_alternative<plan::Wait>(i.body) && program.streams[i.stream.index()].kind == plan::StreamKind::kIssue;
+    });
+  };
+  CHECK(waits(HostWaits::kNever) == 0);
+  CHECK(waits(HostWaits::kGradients) == 2 * 6);  // blocks: embedding, layers, head
+  s.zero = 2;
+  CHECK(check(gpt_shape(4, 256, 4), s).at(0).path == "training.host_waits");
+}
+
 // A wait after each kernel and collective of the passes, and what the kernels are does not change.
 TEST_CASE("planner: the host waits for each kernel") {
   Strategy s;

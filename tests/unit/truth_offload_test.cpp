@@ -56,6 +56,7 @@ TEST_CASE("truth rows: what is stated reaches the scenario") {
                "master per config),LLaMA-Factory + DeepSpeed,75");
   CHECK(has(offloaded, "offload: [master, momentum, variance, parameters]"));
   CHECK(has(offloaded, "prefetch: 0, gather_by_matrix: true"));
+  CHECK(has(offloaded, "host_waits: gradients"));
   CHECK(has(offloaded, "fp32_master: false"));
   CHECK(has(offloaded, "gradients: bf16"));
   const std::string wide = scenario("c,DeepSeek-V3,B200,32,8,NVLink5+NVSwitch,8,7168,128,128,18432,1,129280,4096,32,1,32,32,256,8,2048,1,none,bf16,Megatron-Bridge 26.04.01,3");

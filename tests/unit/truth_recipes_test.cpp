@@ -50,6 +50,15 @@ TEST_CASE("truth rows: DeepSpeed gathers a matrix when its module runs") {
   for (const char* framework : {"DeepSpeed ZeRO-3 + Megatron", "HF + Deepspeed Zero 3 + Full Offload", "LLaMA-Factory + DeepSpeed, liger kernel, flash-attn 2"})
     CHECK(recipe_of({.framework = framework}).gathers_on_use);
   CHECK_FALSE(recipe_of({.framework = "torchtitan FSDP2"}).gathers_on_use);
+  const Recipe azure = recipe_of({.framework = "DeepSpeed ZeRO-3 + Megatron", .source = "DeepSpeed blog 2022-07-26 Azure Megatron-DeepSpeed"});
+  CHECK(azure.copies_per_shard == 2);
+  CHECK(azure.bucket_elements == 90'000'000);
+  CHECK(recipe_of({.framework = "DeepSpeed ZeRO-3 + Megatron", .source = "deepspeedai/DeepSpeed issue #1776"}).copies_per_shard == 0);
+}
+
+TEST_CASE("truth rows: whose layers run under a strategy of another") {
+  CHECK(recipe_of({.framework = "ColossalAI Gemini (cuda)", .source = "hpcaitech/ColossalAI-Pytorch-lightning"}).modules == "transformers");
+  CHECK(recipe_of({.framework = "DeepSpeed ZeRO-3 + Megatron"}).modules.empty());
 }
 
 TEST_SUITE_END();

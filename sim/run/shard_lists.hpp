@@ -1,0 +1,27 @@
+// sim/run/shard_lists.hpp — what it costs to reduce-scatter gradients through a list with every rank's part.
+//
+// Model    c copies of each of n parts of S/n bytes, one kernel each, before the collective begins:
+//            host    c n t_call                      beside what the device still has to do
+//            device  c n kernels that read and write c S bytes, the GPU model's time of them
+// Symbols  t_call [s] one call from C++ or a loop without autograd, its launch included
+// Source   t_call: torch.cat of a slice and Tensor.copy_ take 2.5 us on a core, without a device (PyTorch 1.13, Xeon); a launch 4 us.
+//          The copies: DeepSpeed v0.5.10, reduce_scatter_coalesced (runtime/comm/coalesced_collectives.py), and torch.distributed.reduce_scatter
+// Ignores  which stream they run on
+#pragma once
+
+#include <cstddef>
+
+#include "sim/run/compiled_program.hpp"
+#include "sim/run/machine.hpp"
+
+namespace stepcast::run {
+
+struct ShardLists {
+  Duration host;
+  Duration device;
+};
+
+// Nothing where the site is no reduction of gradients, or the machine's framework makes no lists.
+ShardLists list_shards(const CollectiveSite& site, std::size_t ranks, const Machine& machine);
+
+}  // namespace stepcast::run
