@@ -64,15 +64,16 @@ class Fields {
 
   std::int64_t count(const char* column) {
     const auto value = parse_number(text(column));
-    if (value && *value >= 1 && *value <= 1e12 && std::floor(*value) == *value) return static_cast<std::int64_t>(*value);
-    refuse(column, "not a count", "a whole number of at least 1");
+    constexpr double kMost = 1e8;
+    if (value && *value >= 1 && *value <= kMost && std::floor(*value) == *value) return static_cast<std::int64_t>(*value);
+    refuse(column, "not a count", "a whole number from 1 to 100000000");
     return 1;
   }
 
-  double above_zero(const char* column) {
+  double microseconds(const char* column) {
     const auto value = parse_number(text(column));
-    if (value && *value > 0) return *value;
-    refuse(column, "not a time", "a number above zero");
+    if (value && *value >= 1e-6 && *value <= 1e12) return *value;
+    refuse(column, "not a time", "a number above zero, of microseconds: 1e-6 to 1e12");
     return 1;
   }
 
@@ -94,6 +95,20 @@ class Fields {
   bool good_ = true;
 };
 
+// Whether sizes of operands and work can be counted.
+bool imaginable(KernelKind kind, const KernelRow& row) {
+  constexpr double kMostWork = 1e17;      // [FLOP]
+  constexpr double kMostElements = 1e16;
+  const auto d = [&](std::size_t i) { return static_cast<double>(row.shape[i]); };
+  double elements = 0.0;
+  switch (kind) {
+    case KernelKind::kGemm: elements = d(0) * d(1) + d(0) * d(2) + d(1) * d(2); break;
+    case KernelKind::kAttention: elements = d(0) * (d(1) + d(2)) * d(3) * d(4); break;
+    case KernelKind::kMoe: elements = d(4) * d(1) * d(2) + d(0) * d(3) * (d(1) + d(2)); break;
+  }
+  return flops_of(kind, row) <= kMostWork && elements <= kMostElements;
+}
+
 std::optional<KernelRow> read_row(const CsvTable& table, const CsvTable::Row& from, const Form& form,
                                   Diagnostics& diagnostics) {
   Fields fields{table, from, diagnostics};
@@ -101,7 +116,7 @@ std::optional<KernelRow> read_row(const CsvTable& table, const CsvTable::Row& fr
   row.gpu = fields.name("gpu");
   row.dtype = fields.name("dtype");
   for (const char* column : form.shape) row.shape.push_back(fields.count(column));
-  row.seconds = fields.above_zero("latency_us") * 1e-6;
+  row.seconds = fields.microseconds("latency_us") * 1e-6;
   if (form.kind == KernelKind::kAttention && table.column("kernel")) {
     row.triton = fields.text("kernel").starts_with("triton");
     row.vllm = fields.text("kernel").starts_with("vllm");
@@ -112,6 +127,8 @@ std::optional<KernelRow> read_row(const CsvTable& table, const CsvTable::Row& fr
     row.power_law = power_law.value_or(0);
     row.gated = !(table.column("kernel") && fields.text("kernel").ends_with("nongated"));
   }
+  if (fields.good() && !imaginable(form.kind, row))
+    fields.refuse(form.shape.front(), "more than any GPU works on in one kernel", "less than 100 PFLOP, and operands of less than 1e16 elements");
   return fields.good() ? std::optional{row} : std::nullopt;
 }
 

@@ -435,6 +435,9 @@ std::vector<TruthRow> read_truth_table(const CsvTable& table, const topology::Ca
     out.complete = row.text("complete") == "2";
     out.step_s = row.number("step_s");
     if (!out.step_s) out.step_s = row.number("step_s_derived");
+    if (out.step_s && (*out.step_s < 1e-9 || *out.step_s > 1e9)) {
+      throw UserError(Diagnostic{.where = {table.file(), csv.line, 1}, .path = "step_s", .problem = "not the time of a step", .expected = "a number of seconds above zero (1e-9 to 1e9), or nothing where none was measured", .got = fmt::format("{}", *out.step_s)});
+    }
     out.memory = memory_figure(row.number("mem_gib"), row.text("mem_kind"));
     for (const std::string_view column : kRequiredColumns) {
       if (!row.text(column).empty() || !out.refusal.empty()) continue;

@@ -90,6 +90,14 @@ CsvTable CsvTable::parse(std::string_view text, const std::string& file) {
   std::optional<Row> header = scanner.next();
   if (!header) throw UserError(Diagnostic{.where = {file, 0, 0}, .problem = "empty: expected a header row"});
   table.header_ = std::move(header->fields);
+  const std::string& first = table.header_.front();
+  const auto refuse = [&](const char* problem, const char* hint) {
+    throw UserError(Diagnostic{.where = {file, header->line, 1}, .problem = problem, .expected = "fields separated by commas, a row a line", .got = first, .hint = hint});
+  };
+  if (table.header_.size() == 1 && first.find_first_of(";\t") != std::string::npos)
+    refuse("fields are separated by semicolons or tabs", "save the sheet with commas, and points in numbers");
+  if (text.find('\n') == std::string_view::npos && text.find('\r') < text.size() - 1)
+    refuse("lines end in CR alone, as old Macs write them", "tr '\\r' '\\n'");
   for (auto name = table.header_.begin(); name != table.header_.end(); ++name) {
     if (!name->empty() && std::find(table.header_.begin(), name, *name) != name)
       throw UserError(Diagnostic{.where = {file, header->line, 1}, .problem = fmt::format("two columns are called '{}'", *name), .expected = "a name for each"});
@@ -118,7 +126,6 @@ std::size_t CsvTable::require_column(std::string_view name) const {
   if (const std::optional<std::size_t> index = column(name)) return *index;
   Diagnostic missing{.where = {file_, 1, 1}, .problem = fmt::format("column '{}' is missing", name), .got = join(header_, ", ")};
   if (const std::optional<std::string> near = nearest_word(name, header_)) missing.hint = fmt::format("is '{}' meant?", *near);
-  if (header_.size() == 1 && header_.front().find_first_of(";\t") != std::string::npos) missing.hint = "fields are separated by commas, not by semicolons or tabs";
   throw UserError(std::move(missing));
 }
 

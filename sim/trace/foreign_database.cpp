@@ -8,23 +8,10 @@
 
 #include "sim/base/diagnostic.hpp"
 #include "sim/base/file.hpp"
+#include "sim/trace/sqlite_database.hpp"
 
 namespace stepcast::trace {
 namespace {
-
-// For a URI: what stands in the path for itself.
-std::string escaped(const std::string& path) {
-  std::string result;
-  for (const char c : path) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '?' || c == '#' || c == '%' || byte < 0x21 || byte > 0x7e) {
-      result += fmt::format("%{:02X}", byte);
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
 
 std::string quoted(const std::string& name) {
   std::string result = "\"";
@@ -49,9 +36,7 @@ class ForeignDatabase::Handle {
     if (std::filesystem::is_directory(path, ignored)) refuse_file("is a directory, not a database");
     if (!std::filesystem::exists(path, ignored)) refuse_file("no such file");
     if (std::filesystem::is_regular_file(path, ignored) && std::filesystem::file_size(path, ignored) == 0) refuse_file("is empty");
-    // Immutable: no lock, no journal, also where this user may not write. A log that is still to be merged is another matter.
-    const bool log = std::filesystem::exists(path + "-wal", ignored) && std::filesystem::file_size(path + "-wal", ignored) > 0;
-    const std::string uri = "file:" + escaped(std::filesystem::absolute(path, ignored).string()) + (log ? "?mode=ro" : "?mode=ro&immutable=1");
+    const std::string uri = read_only_uri(path, has_log(path));
     sqlite3* raw = nullptr;
     const int status = sqlite3_open_v2(uri.c_str(), &raw, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
     db_.reset(raw);  // also after a failure

@@ -1,5 +1,7 @@
 #include "sim/trace/sqlite_database.hpp"
 
+#include <unistd.h>
+
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -15,16 +17,47 @@ UserError user_error(const std::string& path, const std::string& problem, const 
   return UserError(Diagnostic{.where = {path, 0, 0}, .problem = problem, .hint = hint});
 }
 
+// For a URI: what stands in the path for itself.
+std::string escaped(const std::string& path) {
+  std::string result;
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '?' || c == '#' || c == '%' || byte < 0x21 || byte > 0x7e) {
+      result += fmt::format("%{:02X}", byte);
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+// A folder in which no log can be begun: a read-only file system, or another user's.
+bool may_write_beside(const std::string& path) {
+  const std::string folder = std::filesystem::path{path}.parent_path().string();
+  return ::access(folder.empty() ? "." : folder.c_str(), W_OK) == 0;
+}
+
 }  // namespace
+
+bool has_log(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path + "-wal", ignored) && std::filesystem::file_size(path + "-wal", ignored) > 0;
+}
+
+std::string read_only_uri(const std::string& path, bool log) {
+  std::error_code ignored;
+  return "file:" + escaped(std::filesystem::absolute(path, ignored).string()) + (log ? "?mode=ro" : "?mode=ro&immutable=1");
+}
 
 Connection::Connection(const std::string& path, bool may_create, std::chrono::milliseconds patience)
     : path_{path}, patience_{patience} {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) throw user_error(path, "is a directory, not a database", "");
   if (!may_create && !std::filesystem::exists(path, ignored)) throw user_error(path, "no such file", "");
-  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (may_create ? SQLITE_OPEN_CREATE : 0);
+  const bool as_it_lies = !may_create && !may_write_beside(path);
+  const int flags = SQLITE_OPEN_NOMUTEX | (as_it_lies ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READWRITE | (may_create ? SQLITE_OPEN_CREATE : 0));
   sqlite3* handle = nullptr;
-  const int status = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
+  const int status = sqlite3_open_v2(as_it_lies ? read_only_uri(path, has_log(path)).c_str() : path.c_str(), &handle, flags, nullptr);
   handle_.reset(handle);  // also after a failure
   if (status != SQLITE_OK) refuse(status);
   sqlite3_extended_result_codes(handle, 1);

@@ -13,6 +13,11 @@
 
 namespace stepcast::trace {
 
+// A URI by which SQLite reads a file as it lies: no lock, no journal, also where this user may not write. `log`: one is still to be merged.
+std::string read_only_uri(const std::string& path, bool log);
+// Whether a write-ahead log with something in it is beside the file.
+bool has_log(const std::string& path);
+
 class Connection {
  public:
   // Throws as store.hpp says.

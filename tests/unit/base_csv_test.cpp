@@ -30,7 +30,10 @@ TEST_CASE("csv: wrong length, open quote, missing column, no header") {
   CHECK(error_of("a\n\"1\n").starts_with("t.csv:2:1: error: a quoted field is never closed"));
   CHECK(error_of("").starts_with("t.csv: error: empty"));
   CHECK(error_of("latncy\n").ends_with("hint:     is 'latncy' meant?"));
-  CHECK(error_of("gpu;latency\n").ends_with("fields are separated by commas, not by semicolons or tabs"));
+  CHECK(error_of("gpu;latency\n").starts_with("t.csv:1:1: error: fields are separated by semicolons or tabs"));
+  CHECK(error_of("gpu\tlatency\n").find("save the sheet with commas") != std::string::npos);
+  CHECK(error_of("gpu,latency\ra,1\rb,2\r").starts_with("t.csv:1:1: error: lines end in CR alone"));
+  CHECK(error_of("latency\r").empty());
   CHECK(error_of("a,b,a\n1,2,3\n").starts_with("t.csv:1:1: error: two columns are called 'a'"));
   CHECK(error_of("latency,,\n1,,\n").empty());  // columns without a name
   CHECK(error_of("\x1f\x8b").find("hint:     gunzip it first") != std::string::npos);

@@ -110,11 +110,17 @@ TEST_CASE("kernel tables: malformed rows are all reported with their lines") {
                                               "round-gpu,bf16,128,512,512,-3\n"
                                               "round-gpu,bf16,128,512,512,9\n"
                                               "round-gpu,bf16,0,512,1.5,9\n"
-                                              ",bf16,128,512,512,9\n"));
+                                              ",bf16,128,512,512,9\n"
+                                              "round-gpu,bf16,100000000,100000000,100000000,9\n"
+                                              "round-gpu,bf16,200000000,512,512,9\n"
+                                              "round-gpu,bf16,128,512,512,1e-9\n"));
   CHECK(text.find("bad.csv:2:1: error: latency_us: not a time") != std::string::npos);
   CHECK(text.find("bad.csv:4:1: error: m: not a count") != std::string::npos);
   CHECK(text.find("bad.csv:4:1: error: k: not a count") != std::string::npos);
   CHECK(text.find("bad.csv:5:1: error: gpu: empty") != std::string::npos);
+  CHECK(text.find("bad.csv:6:1: error: m: more than any GPU works on in one kernel") != std::string::npos);
+  CHECK(text.find("bad.csv:7:1: error: m: not a count") != std::string::npos);
+  CHECK(text.find("bad.csv:8:1: error: latency_us: not a time") != std::string::npos);
   CHECK(text.find("bad.csv:3") == std::string::npos);
   CHECK(message_of(written("form.csv", "gpu,m,n\nx,1,2\n")).find("not a kernel table") != std::string::npos);
   CHECK(message_of(written("moe_bad.csv",
