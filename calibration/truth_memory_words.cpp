@@ -46,7 +46,7 @@ MemoryWords memory_words(const MemoryRow& row) {
   if (row.pipeline && row.framework.starts_with("torchtitan")) words.parallel = ", zero3_reshard_after_forward: false";
   if (habits.expandable_segments) words.memory += ", expandable_segments: true";
   if (habits.engine != "megatron") words.training += fmt::format(", engine: {}", habits.engine);
-  if (deepspeed) words.parallel = fmt::format(", bucket: {} MB", row.bucket_elements * (row.fp32_gradients ? 4 : 2) / 1'000'000);
+  if (deepspeed) words.parallel = fmt::format(", bucket: {} B", row.bucket_elements * (row.fp32_gradients ? 4 : 2));
   return words;
 }
 

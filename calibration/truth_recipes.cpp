@@ -64,6 +64,15 @@ Recipe recipe_of(const RecipeQuery& q) {
     recipe.copies_per_shard = 2;
     recipe.bucket_elements = 90'000'000;
   }
+  // DeepSpeed until v0.5.9, runtime/zero: _allgather_param synchronises the device, then gathers into a list, as _reduce_scatter_gradient reduces each
+  // parameter from one (partition_parameters.py); runs of 2021.
+  if (recipe.gathers_on_use && (has(q.source, "2104.04473") || has(q.source, "bigscience"))) {
+    recipe.copies_per_shard = recipe.copies_per_gathered_shard = 1;
+    recipe.bucket_elements = 1;
+    recipe.gathers_wait = true;
+  }
+  // bigscience, experiments/gpt2.md: transformers' own GPT-2, by its Trainer.
+  if (q.framework.starts_with("HF ")) recipe.modules = "transformers";
   // ColossalAI-Pytorch-lightning, benchmark/gpt/model.py: transformers.GPT2LMHeadModel under all three strategies.
   if (q.source == "hpcaitech/ColossalAI-Pytorch-lightning") recipe.modules = "transformers";
   // bigscience, tr11-176B-ml: CUDA_LAUNCH_BLOCKING=1, for without it large models always hung on more than 160 GPUs (chronicles-prequel.md, "dealing with JZ

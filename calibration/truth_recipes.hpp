@@ -29,6 +29,8 @@ struct Recipe {
   bool dispatches_by_host = false;       // to experts: a token crosses to each host once (DeepEP, HybridEP)
   std::string modules{};                 // whose layers run, as a framework's name; empty: the framework's own
   std::int64_t copies_per_shard = 0;     // ZeRO-3: of each rank's part of a bucket of gradients
+  std::int64_t copies_per_gathered_shard = 0;  // and of gathered parameters
+  bool gathers_wait = false;             // for everything on the device
   std::int64_t bucket_elements = 500'000'000;  // of gradients reduced at once (DeepSpeed's default reduce_bucket_size)
   bool gathers_on_use = false;           // ZeRO-3: a layer's parameters are gathered when it needs them, not ahead
   bool pads_vocabulary = false;          // to a multiple of 128 for each tensor-parallel rank

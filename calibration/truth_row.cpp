@@ -362,6 +362,7 @@ class RowTranslator {
 
   [[nodiscard]] std::string host_waits(const Framework& framework, std::int64_t pp) const {
     if (recipe_.launches_block) return ", host_waits: kernels";
+    if (recipe_.gathers_wait && row_.integer("zero").value_or(0) == 3) return ", host_waits: gathers";
     if (recipe_.gathers_on_use && offloads_optimizer() && row_.integer("zero").value_or(0) == 3) return ", host_waits: gradients";
     const bool on_messages = framework.host_waits == "messages";
     if (framework.host_waits == "never" || (on_messages && (pp == 1 || row_.integer("vpp").value_or(1) > 1))) return "";
@@ -371,7 +372,10 @@ class RowTranslator {
   [[nodiscard]] bool offloads_optimizer() const { return row_.text("offload").find("optimizer") != std::string::npos; }
 
   [[nodiscard]] std::string copies_per_shard() const {
-    return recipe_.copies_per_shard == 0 ? "" : fmt::format(", copies_per_shard: {}", recipe_.copies_per_shard);
+    std::string words;
+    if (recipe_.copies_per_shard > 0) words += fmt::format(", copies_per_shard: {}", recipe_.copies_per_shard);
+    if (recipe_.copies_per_gathered_shard > 0) words += fmt::format(", copies_per_gathered_shard: {}", recipe_.copies_per_gathered_shard);
+    return words;
   }
 
   // Stated with the row; Megatron asks for sequence parallelism with it.

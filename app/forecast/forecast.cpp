@@ -84,6 +84,7 @@ run::Machine machine_of(const Setup& setup, const topology::Fabric& fabric, cons
           .host_step = model.parameters().host_step,
           .host_recompute = model.parameters().host_recompute,
           .copies_per_shard = setup.scenario.parallel.copies_per_shard,
+          .copies_per_gathered_shard = setup.scenario.parallel.copies_per_gathered_shard,
           .paths = setup.paths,
           .transports = setup.transports,
           .side_networks = setup.side_networks,

@@ -218,6 +218,7 @@ parallel::HostWaits host_waits_of(scenario::HostWaitChoice choice) {
     case scenario::HostWaitChoice::kNever: return parallel::HostWaits::kNever;
     case scenario::HostWaitChoice::kMessages: return parallel::HostWaits::kMessages;
     case scenario::HostWaitChoice::kPasses: return parallel::HostWaits::kPasses;
+    case scenario::HostWaitChoice::kGathers: return parallel::HostWaits::kGathers;
     case scenario::HostWaitChoice::kGradients: return parallel::HostWaits::kGradients;
     case scenario::HostWaitChoice::kKernels: return parallel::HostWaits::kKernels;
   }

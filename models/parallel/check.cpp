@@ -359,8 +359,8 @@ void check_formats(const Strategy& s, Problems& problems) {
 void check_gathers(const Strategy& s, Problems& problems) {
   if (s.gather_by_matrix && s.zero != 3)
     problems.add("parallel.gather_by_matrix", "parallel.zero", "no parameters are gathered for each use", "parallel.zero 3, or false", fmt::format("zero {}", s.zero));
-  if (s.host_waits == HostWaits::kGradients && s.zero != 3)
-    problems.add("training.host_waits", "parallel.zero", "gradients are not reduced block by block", "parallel.zero 3, or another wait", fmt::format("zero {}", s.zero));
+  if ((s.host_waits == HostWaits::kGradients || s.host_waits == HostWaits::kGathers) && s.zero != 3)
+    problems.add("training.host_waits", "parallel.zero", "nothing is gathered or reduced block by block", "parallel.zero 3, or another wait", fmt::format("zero {}", s.zero));
 }
 
 void check_offload(const Strategy& s, Problems& problems) {

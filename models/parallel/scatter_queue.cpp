@@ -20,7 +20,9 @@ void ScatterQueue::reduce_dense(std::int64_t elements, const Matrices& matrices)
   if (!s.gather_by_matrix || matrices.count == 0) return reduce_parts(elements, 1);
   if (reduced_bytes(s, matrices.elements / matrices.count) < s.bucket) return reduce_parts(elements, ceil_div(reduced_bytes(s, elements).count(), s.bucket.count()));
   reduce_parts(matrices.elements, matrices.count);
-  reduce_parts(elements - matrices.elements, matrices.count);
+  const std::int64_t rest = elements - matrices.elements;
+  const bool alone = matrices.vectors > 0 && reduced_bytes(s, rest / matrices.vectors) >= s.bucket;
+  reduce_parts(rest, alone ? matrices.vectors : matrices.count);
 }
 
 void ScatterQueue::close(plan::BufferId buffer, const Elements& elements, const Matrices& matrices) {

@@ -10,13 +10,15 @@
 
 namespace stepcast::parallel {
 
-// Weights of a unit's dense products. With Strategy::gather_by_matrix its gradients are reduced in buckets that are filled in the order of the
-// backward pass and sent off before they would overflow: a matrix larger than a bucket goes by itself, and so does what lies between two.
+// Weights of a unit's dense products, and its other parameters. With Strategy::gather_by_matrix its gradients are reduced in buckets that are filled in
+// the order of the backward pass and sent off before they would overflow: a matrix larger than a bucket goes by itself, and so does what lies between
+// two, or each vector where those are larger, too.
 // Source   DeepSpeed v0.6 runtime/zero/stage3.py (reduce_independent_p_g_buckets_and_remove_grads)
 // Ignores  that matrices differ in size; buckets that two units share
 struct Matrices {
   std::int64_t count = 0;
   std::int64_t elements = 0;
+  std::int64_t vectors = 0;
 };
 
 class ScatterQueue {

@@ -1,6 +1,7 @@
 #include "models/parallel/sharded.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "models/parallel/optimizer.hpp"
 #include "sim/base/check.hpp"
@@ -31,7 +32,9 @@ void add_dense_matrices(Matrices& matrices, const workload::Block& block) {
     if (op == nullptr || !is_weight_product(*op) || op->routed) continue;
     ++matrices.count;
     if (!op->frozen) matrices.elements += op->kernel.gemm->n * op->kernel.gemm->k;
+    --matrices.vectors;
   }
+  matrices.vectors += block.matrix_count - block.routed_count;
 }
 
 plan::StreamId reduce_stream(const DataParallelContext& context) {
@@ -173,6 +176,11 @@ void Sharded::gather(std::size_t index) {
   const Bytes dense = whole(unit.brought.dense, unit.frozen_dense, Kind::kDense) - unit.saved_dense;
   const Bytes routed = whole(unit.brought.routed, unit.frozen_routed, Kind::kExpert) - unit.saved_routed;
   unit.parameters = e.acquire(gather_stream_, "parameter.unit", dense + routed, plan::Category::kCommunication);
+  const auto gather_piece = [&](plan::GroupId group, Bytes size) {
+    if (s.host_waits == HostWaits::kGathers)
+      for (const plan::StreamId stream : std::set{e.compute, reduce_stream_, gather_stream_}) e.host_waits_for(stream);
+    e.builder.collective(gather_stream_, "parameter.unit", {CollectiveKind::kAllGather, group, size, s.dtype, Purpose::kData});
+  };
   const auto gather_part = [&](const ReplicaGroups& groups, Kind kind, Bytes size) {
     if (size == Bytes{0}) return;
     const bool whole_from_host = s.offload.shared || !groups.shard;
@@ -181,9 +189,8 @@ void Sharded::gather(std::size_t index) {
     if (!groups.shard || (s.offload.parameters && s.offload.shared)) return;
     const std::int64_t pieces = s.gather_by_matrix && kind == Kind::kDense ? std::max<std::int64_t>(1, unit.matrices.count) : 1;
     const Bytes piece{size.count() / (pieces * shard_size(s, kind)) * shard_size(s, kind)};
-    for (std::int64_t i = 1; i < pieces; ++i, size -= piece)
-      e.builder.collective(gather_stream_, "parameter.unit", {CollectiveKind::kAllGather, *groups.shard, piece, s.dtype, Purpose::kData});
-    e.builder.collective(gather_stream_, "parameter.unit", {CollectiveKind::kAllGather, *groups.shard, size, s.dtype, Purpose::kData});
+    for (std::int64_t i = 1; i < pieces; ++i, size -= piece) gather_piece(*groups.shard, piece);
+    gather_piece(*groups.shard, size);
   };
   gather_part(context_.groups.dense, Kind::kDense, dense);
   gather_part(context_.groups.experts, Kind::kExpert, routed);

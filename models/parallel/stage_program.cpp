@@ -98,7 +98,8 @@ class StageWriter {
   }
 
   void await(const Pass& pass) {
-    if (port_.await(pass) && strategy_.host_waits != HostWaits::kNever && strategy_.host_waits != HostWaits::kGradients) emitter_.host_waits_for(emitter_.compute);
+    const bool for_messages = strategy_.host_waits == HostWaits::kMessages || strategy_.host_waits == HostWaits::kPasses || strategy_.host_waits == HostWaits::kKernels;
+    if (port_.await(pass) && for_messages) emitter_.host_waits_for(emitter_.compute);
   }
 
   void write_passes(const Action& action) {

@@ -34,6 +34,7 @@ enum class HostWaits : std::uint8_t {
   kNever,     // within a step: it runs ahead of the device
   kMessages,  // when a pass needs a message of another stage (Megatron-Core batch_p2p_sync)
   kPasses,    // also at the end of each pass (the timers of Megatron-LM up to v3.0: torch.cuda.synchronize)
+  kGathers,   // before each gather of parameters, for everything on the device (DeepSpeed's ZeRO-3 of 2021: torch.cuda.synchronize)
   kGradients,  // after each reduction of gradients and their copy to host memory (a blocking copy, as of DeepSpeed's ZeRO-3)
   kKernels,   // also after each kernel and collective of a pass (CUDA_LAUNCH_BLOCKING=1): the device idles while the next is launched
 };

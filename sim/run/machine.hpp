@@ -41,6 +41,7 @@ struct Machine {
   Duration host_step{};                 // host time of a step before its first kernel
   Duration host_recompute{};            // of each block that is computed again, beside its kernels
   std::int64_t copies_per_shard = 0;    // of each rank's part of gradients before they are reduce-scattered (shard_lists.hpp)
+  std::int64_t copies_per_gathered_shard = 0;  // of parameters, once they are gathered
   PathRules paths;                      // how flows get their links, and what fails when
   network::TransportCosts transports{};  // what messages and sockets cost
   std::vector<collective::NetworkParameters> side_networks{};  // of Fabric::networks after the first

@@ -1,11 +1,12 @@
-// sim/run/shard_lists.hpp — what it costs to reduce-scatter gradients through a list with every rank's part.
+// sim/run/shard_lists.hpp — what it costs to reduce-scatter gradients, or to gather parameters, through a list with every rank's part.
 //
-// Model    c copies of each of n parts of S/n bytes, one kernel each, before the collective begins:
+// Model    c copies of each of n parts of S/n bytes, one kernel each, beside the collective's own time:
 //            host    c n t_call                      beside what the device still has to do
 //            device  c n kernels that read and write c S bytes, the GPU model's time of them
 // Symbols  t_call [s] one call from C++ or a loop without autograd, its launch included
 // Source   t_call: torch.cat of a slice and Tensor.copy_ take 2.5 us on a core, without a device (PyTorch 1.13, Xeon); a launch 4 us.
-//          The copies: DeepSpeed v0.5.10, reduce_scatter_coalesced (runtime/comm/coalesced_collectives.py), and torch.distributed.reduce_scatter
+//          The copies: DeepSpeed v0.5.10, reduce_scatter_coalesced (runtime/comm/coalesced_collectives.py), before it _allgather_param and
+//          _reduce_scatter_gradient (runtime/zero/partition_parameters.py); torch.distributed.reduce_scatter and all_gather
 // Ignores  which stream they run on
 #pragma once
 
@@ -21,7 +22,7 @@ struct ShardLists {
   Duration device;
 };
 
-// Nothing where the site is no reduction of gradients, or the machine's framework makes no lists.
+// Nothing where the site is neither a reduction of gradients nor a gather of parameters, or the machine's framework makes no lists.
 ShardLists list_shards(const CollectiveSite& site, std::size_t ranks, const Machine& machine);
 
 }  // namespace stepcast::run

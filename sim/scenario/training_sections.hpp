@@ -41,6 +41,7 @@ struct Parallel {
   std::int64_t prefetch = 1;
   bool gather_by_matrix = false;
   std::int64_t copies_per_shard = 0;
+  std::int64_t copies_per_gathered_shard = 0;
   Bytes bucket = Bytes{40'000'000 * 4};   // Megatron-Core: max(40M, 1M * dp) parameters, fp32
 
   template <class V>
@@ -95,6 +96,7 @@ struct Parallel {
     v.key("copies_per_shard", copies_per_shard,
           "Kernels that a framework runs for each rank's part of each reduce-scatter of gradients, where it makes a list of them "
           "(DeepSpeed's ZeRO-3 of early 2022: 2).", between(0, 16).example("2"));
+    v.key("copies_per_gathered_shard", copies_per_gathered_shard, "The same of each gather of parameters (DeepSpeed's ZeRO-3 of 2021: 1).", between(0, 16).example("1"));
     v.key("bucket", bucket, "Gradient bytes reduced in one collective.", above(0));
   }
   friend bool operator==(const Parallel&, const Parallel&) = default;
@@ -210,7 +212,8 @@ struct Training {
           "and has memory for what it will receive of all micro-batches; gemini, ColossalAI's, puts gradients where parameters were.");
     v.key("host_waits", host_waits,
           "When the host waits for the device within a step, rather than run ahead of it: never; messages, after each message of the pipeline "
-          "(Megatron-Core without overlap_p2p_comm); passes, also after each forward and backward pass (Megatron-LM up to v3.0 with its timers); gradients, after each reduction of gradients and their copy to host memory (DeepSpeed's ZeRO-3 with "
+          "(Megatron-Core without overlap_p2p_comm); passes, also after each forward and backward pass (Megatron-LM up to v3.0 with its timers); gathers, before each gather of parameters (DeepSpeed's ZeRO-3 of 2021); "
+          "gradients, after each reduction of gradients and their copy to host memory (DeepSpeed's ZeRO-3 with "
           "an optimizer there); kernels, "
           "after each kernel and collective of a pass (CUDA_LAUNCH_BLOCKING=1), so that the device idles while the next is launched.");
   }

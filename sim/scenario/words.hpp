@@ -145,11 +145,12 @@ constexpr WordList<EngineChoice, 5> enum_words(EngineChoice) {
 }
 
 // When the host waits for the device within a step.
-enum class HostWaitChoice : std::uint8_t { kNever, kMessages, kPasses, kGradients, kKernels };
-constexpr WordList<HostWaitChoice, 5> enum_words(HostWaitChoice) {
+enum class HostWaitChoice : std::uint8_t { kNever, kMessages, kPasses, kGathers, kGradients, kKernels };
+constexpr WordList<HostWaitChoice, 6> enum_words(HostWaitChoice) {
   return {{{"never", HostWaitChoice::kNever},
            {"messages", HostWaitChoice::kMessages},
            {"passes", HostWaitChoice::kPasses},
+           {"gathers", HostWaitChoice::kGathers},
            {"gradients", HostWaitChoice::kGradients},
            {"kernels", HostWaitChoice::kKernels}}};
 }

@@ -78,10 +78,10 @@ TEST_CASE("host work: cores draw a share of the memory's bandwidth, which worker
 }
 
 // Two kernels for each of eight ranks: 16 calls of 6.5 us for the host before each of two reductions is issued, 16 kernels before the last begins.
-// All-gathers have none.
+// All-gathers have none, but those of their own.
 TEST_CASE("host work: a framework that lists each rank's part of the gradients") {
   const gpu::GpuModel model{gpu::testing::round_gpu()};
-  const auto step = [&](plan::CollectiveKind kind, std::int64_t copies_per_shard) {
+  const auto step = [&](plan::CollectiveKind kind, std::int64_t copies_per_shard, std::int64_t copies_per_gathered_shard = 0) {
     ProgramBuilder b{"lists"};
     const auto compute = b.stream(StreamKind::kCompute, "compute");
     for (int i = 0; i < 2; ++i)
@@ -90,12 +90,14 @@ TEST_CASE("host work: a framework that lists each rank's part of the gradients")
     const topology::Router router{fabric};
     run::Machine machine{.fabric = fabric, .router = router, .gpu = model, .collectives = {}, .forced = {}, .communicator_bytes = Bytes{0}, .communication_launch = 100_us};
     machine.copies_per_shard = copies_per_shard;
+    machine.copies_per_gathered_shard = copies_per_gathered_shard;
     return run::simulate(one_program(std::move(b).finish(), 1, 8, {{.name = "dp", .axes = {plan::Axis::kData}, .stages = {}}}), machine, {.fold = true}).step;
   };
   plan::Kernel kernels{.read = Bytes{16}, .written = Bytes{16}};
   kernels.launches = 16;
   CHECK(step(plan::CollectiveKind::kReduceScatter, 2) - step(plan::CollectiveKind::kReduceScatter, 0) == 6500_ns * 32 + model.time(kernels));
   CHECK(step(plan::CollectiveKind::kAllGather, 2) == step(plan::CollectiveKind::kAllGather, 0));
+  CHECK(step(plan::CollectiveKind::kAllGather, 0, 2) - step(plan::CollectiveKind::kAllGather, 0) == 6500_ns * 32 + model.time(kernels));
 }
 
 TEST_CASE("host work: a kernel runs beside a copy") {

@@ -93,6 +93,11 @@ TEST_CASE("planner: the host waits for gradients") {
   };
   CHECK(waits(HostWaits::kNever) == 0);
   CHECK(waits(HostWaits::kGradients) == 2 * 6);  // blocks: embedding, layers, head
+  // Before each gather, for compute, the gathers before it and reductions: the ends' unit once, four layers forward and backward.
+  CHECK(waits(HostWaits::kGathers) == 3 * (1 + 2 * 4));
+  s.gather_by_matrix = true;
+  CHECK(waits(HostWaits::kGathers) == 3 * (1 + 2 * 4 * 4));
+  s.gather_by_matrix = false;
   s.zero = 2;
   CHECK(check(gpt_shape(4, 256, 4), s).at(0).path == "training.host_waits");
 }

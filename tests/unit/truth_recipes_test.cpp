@@ -53,11 +53,16 @@ TEST_CASE("truth rows: DeepSpeed gathers a matrix when its module runs") {
   const Recipe azure = recipe_of({.framework = "DeepSpeed ZeRO-3 + Megatron", .source = "DeepSpeed blog 2022-07-26 Azure Megatron-DeepSpeed"});
   CHECK(azure.copies_per_shard == 2);
   CHECK(azure.bucket_elements == 90'000'000);
+  const Recipe early = recipe_of({.framework = "DeepSpeed ZeRO-3", .source = "Narayanan et al. SC21 Table 2 (2104.04473)"});
+  CHECK(early.gathers_wait);
+  CHECK(early.copies_per_gathered_shard == 1);
+  CHECK_FALSE(recipe_of({.framework = "Megatron-LM", .source = "Narayanan et al. SC21 Table 2 (2104.04473)"}).gathers_wait);
   CHECK(recipe_of({.framework = "DeepSpeed ZeRO-3 + Megatron", .source = "deepspeedai/DeepSpeed issue #1776"}).copies_per_shard == 0);
 }
 
 TEST_CASE("truth rows: whose layers run under a strategy of another") {
   CHECK(recipe_of({.framework = "ColossalAI Gemini (cuda)", .source = "hpcaitech/ColossalAI-Pytorch-lightning"}).modules == "transformers");
+  CHECK(recipe_of({.framework = "HF + Deepspeed Zero 3 + Full Offload"}).modules == "transformers");
   CHECK(recipe_of({.framework = "DeepSpeed ZeRO-3 + Megatron"}).modules.empty());
 }
 

@@ -46,7 +46,7 @@ TEST_CASE("truth rows: what follows from ranks, implementation and kind") {
 TEST_CASE("truth rows: what frameworks hold in memory") {
   const MemoryWords deepspeed = memory_words({.framework = "Megatron-DeepSpeed", .gpu = "A100-SXM", .fp32_gradients = false});
   CHECK(deepspeed.training == ", engine: deepspeed");
-  CHECK(deepspeed.parallel == ", bucket: 1000 MB");
+  CHECK(deepspeed.parallel == ", bucket: 1000000000 B");
   CHECK(deepspeed.memory == ", logit_copies: 1, context: 1343 MiB");
   const MemoryWords core = memory_words({.framework = "Megatron-Core main (dev)", .gpu = "H100-SXM", .library_workspace = "96 MiB"});
   CHECK(core.training.empty());
