@@ -76,8 +76,11 @@ TEST_CASE("training import: DeepSpeed's optimizer and parameters in host memory,
   const TrainingImport both = offload("cpu", "cpu");
   CHECK(value(both, "memory.offload") == "[master, momentum, variance, parameters]");
   CHECK(load(both).memory.offload.size() == 4);
+  CHECK(value(both, "parallel.gather_by_matrix") == "true");
+  CHECK(value(both, "training.host_waits") == "gradients");
   CHECK(value(offload("none", "cpu"), "memory.offload") == "[parameters]");
   CHECK_FALSE(offload("none", "none").has("memory.offload"));
+  CHECK_FALSE(offload("none", "cpu").has("training.host_waits"));
   const TrainingImport whole = import(kDeepSpeed, R"({"train_batch_size": 32, "zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}, "bf16": {"enabled": true}})");
   CHECK_FALSE(whole.has("memory.offload"));
   const TrainingImport files = offload("nvme", "none");

@@ -88,6 +88,7 @@ constexpr std::array kHandlers{
     KeyHandler{"deepspeed_config.deepspeed_config_file", deepspeed_file},
     KeyHandler{"deepspeed_config.zero_stage", [](const SourceKey& k, TrainingImport& o) {
                  o.set(k, "parallel.zero", one_of_words(k, {{"0", "0"}, {"1", "1"}, {"2", "2"}, {"3", "3"}}));
+                 o.deepspeed = true;
                }},
     KeyHandler{"deepspeed_config.gradient_accumulation_steps", accumulation},
     KeyHandler{"deepspeed_config.offload_optimizer_device", offload_device},

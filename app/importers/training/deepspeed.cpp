@@ -74,6 +74,7 @@ constexpr std::array kHandlers{
                }},
     KeyHandler{"zero_optimization.stage", [](const SourceKey& k, TrainingImport& o) {
                  o.set(k, "parallel.zero", one_of_words(k, {{"0", "0"}, {"1", "1"}, {"2", "2"}, {"3", "3"}}));
+                 o.deepspeed = true;
                }},
     KeyHandler{"zero_optimization.overlap_comm", [](const SourceKey& k, TrainingImport& o) { o.set(k, "parallel.overlap_grad_reduce", flag(k) ? "true" : "false"); }},
     KeyHandler{"zero_optimization.reduce_bucket_size", [](const SourceKey& k, TrainingImport& o) {

@@ -120,6 +120,16 @@ void choose_bucket(TrainingImport& out) {
   out.settings.try_emplace("parallel.bucket", Setting{fmt::format("{} B", *out.bucket_elements * bytes), fmt::format("{} elements of {}", *out.bucket_elements, dtype), false});
 }
 
+// DeepSpeed's ZeRO-3 gathers what a module asks for, and copies reduced gradients to an optimizer on the host by copies that block
+// (docs/guide/offload.md).
+void choose_waits(TrainingImport& out) {
+  const auto zero = out.settings.find("parallel.zero");
+  if (!out.deepspeed || zero == out.settings.end() || zero->second.value != "3") return;
+  out.settings.try_emplace("parallel.gather_by_matrix", Setting{"true", "ZeRO-3 gathers what a module asks for", false});
+  if (std::find(out.offload.begin(), out.offload.end(), "master") != out.offload.end())
+    out.settings.try_emplace("training.host_waits", Setting{"gradients", "copied to the optimizer on the host by copies that block", false});
+}
+
 // Sections in the order of the scenario reference.
 constexpr std::array kSections{"name", "model", "cluster", "parallel", "batch", "memory", "training", "communication"};
 
@@ -140,6 +150,7 @@ TrainingImport import_training(const TrainingForm& form, const std::string& text
   choose_cluster(out, catalogue);
   choose_batch(out);
   choose_bucket(out);
+  choose_waits(out);
   return out;
 }
 

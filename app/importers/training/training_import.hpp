@@ -51,6 +51,7 @@ class TrainingImport {
   std::optional<std::int64_t> accumulation;  // micro-batches of a step
   std::optional<std::int64_t> replicas;      // of HSDP
   std::optional<std::int64_t> shards;        // of FSDP; 0: what is left
+  bool deepspeed = false;  // whose ZeRO runs
   std::optional<std::int64_t> bucket_elements;
   std::vector<std::string> offload;          // words of memory.offload, of several keys
   std::optional<std::string> unknown_model;  // one that the file names and the catalogue lacks
