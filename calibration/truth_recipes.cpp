@@ -66,7 +66,7 @@ Recipe recipe_of(const RecipeQuery& q) {
   }
   // DeepSpeed until v0.5.9, runtime/zero: _allgather_param synchronises the device, then gathers into a list, as _reduce_scatter_gradient reduces each
   // parameter from one (partition_parameters.py); runs of 2021.
-  if (recipe.gathers_on_use && (has(q.source, "2104.04473") || has(q.source, "bigscience"))) {
+  if (recipe.gathers_on_use && q.zero == 3 && (has(q.source, "2104.04473") || has(q.source, "bigscience"))) {
     recipe.copies_per_shard = recipe.copies_per_gathered_shard = 1;
     recipe.bucket_elements = 1;
     recipe.gathers_wait = true;

@@ -18,6 +18,7 @@ struct RecipeQuery {
   std::string_view source_loc;  // repository path @ version
   std::int64_t gpus = 0;
   std::int64_t tensor_parallel = 1;
+  std::int64_t zero = 0;
   bool sequence_parallel = false;
 };
 

@@ -163,7 +163,7 @@ class RowTranslator {
     const std::string name = row_.text("model"), notes = row_.text("notes"), gpu = row_.text("gpu");
     const std::string framework = row_.text("framework"), source_loc = row_.text("source_loc"), source = row_.text("source");
     recipe_ = recipe_of({.framework = framework, .model = name, .gpu = gpu, .source = source, .source_loc = source_loc, .gpus = gpus_,
-                         .tensor_parallel = row_.integer("tp").value_or(1),
+                         .tensor_parallel = row_.integer("tp").value_or(1), .zero = row_.integer("zero").value_or(0),
                          .sequence_parallel = row_.integer("seq_parallel").value_or(0) == 1});
     out_.machine = recipe_.machine;
     if (!out_.machine.empty()) out_.assumed.push_back("the machine's own profile " + out_.machine);
@@ -201,11 +201,14 @@ class RowTranslator {
             .node_gbit_per_s = row_.number("net_gbps_per_node")};
   }
 
+  // Whose layers run.
+  [[nodiscard]] const Framework& layers_by() const { return framework_of(recipe_.modules.empty() ? row_.text("framework") : recipe_.modules); }
+
   std::string model() {
     const bool gated = row_.integer("gated_mlp").value_or(0) == 1;
     const std::int64_t hidden = *row_.integer("hidden");
     const bool alibi = row_.text("attn_kind").starts_with("ALiBi") || row_.text("model").starts_with("MPT");
-    const Framework& framework = framework_of(recipe_.modules.empty() ? row_.text("framework") : recipe_.modules);
+    const Framework& framework = layers_by();
     std::string shape = fmt::format("layers: {}, hidden: {}, heads: {}, vocab: {}", *row_.integer("layers"), hidden,
                                     *row_.integer("heads"), vocab());
     const auto optional = [&](const char* key, const char* column) {
@@ -319,7 +322,7 @@ class RowTranslator {
     }
     const std::string recompute = row_.text("recompute").empty() ? recipe_.recompute : row_.text("recompute");
     if (row_.text("recompute").empty()) out_.assumed.push_back(recompute.empty() ? "no recompute" : "recompute " + recompute);
-    const Framework& framework = framework_of(recipe_.modules.empty() ? row_.text("framework") : recipe_.modules);
+    const Framework& framework = layers_by();
     const bool pure = row_.text("notes").find("MP mode PURE") != std::string::npos;
     // LLaMA-Factory as IST-DASLab/llmq ran it (benchmarks/*/*.yaml, ds_z*_offload.json): pure_bf16 without DeepSpeed, with it
     // bf16_master_weights_and_grads, whose moments stay in fp32.
@@ -362,7 +365,7 @@ class RowTranslator {
 
   [[nodiscard]] std::string host_waits(const Framework& framework, std::int64_t pp) const {
     if (recipe_.launches_block) return ", host_waits: kernels";
-    if (recipe_.gathers_wait && row_.integer("zero").value_or(0) == 3) return ", host_waits: gathers";
+    if (recipe_.gathers_wait) return ", host_waits: gathers";
     if (recipe_.gathers_on_use && offloads_optimizer() && row_.integer("zero").value_or(0) == 3) return ", host_waits: gradients";
     const bool on_messages = framework.host_waits == "messages";
     if (framework.host_waits == "never" || (on_messages && (pp == 1 || row_.integer("vpp").value_or(1) > 1))) return "";

@@ -1,5 +1,7 @@
 #include "models/parallel/scatter_queue.hpp"
 
+#include <algorithm>
+
 namespace stepcast::parallel {
 
 plan::BufferId ScatterQueue::open(const Elements& elements) {
@@ -18,7 +20,9 @@ void ScatterQueue::reduce_dense(std::int64_t elements, const Matrices& matrices)
     for (std::int64_t i = 0; i < parts; ++i) reduce_gradient(context_, stream_, label_, all / parts + (i < all % parts ? 1 : 0), Kind::kDense);
   };
   if (!s.gather_by_matrix || matrices.count == 0) return reduce_parts(elements, 1);
-  if (reduced_bytes(s, matrices.elements / matrices.count) < s.bucket) return reduce_parts(elements, ceil_div(reduced_bytes(s, elements).count(), s.bucket.count()));
+  const std::int64_t tensors = matrices.count + std::max<std::int64_t>(0, matrices.vectors);
+  if (reduced_bytes(s, matrices.elements / matrices.count) < s.bucket)
+    return reduce_parts(elements, std::min(tensors, ceil_div(reduced_bytes(s, elements).count(), s.bucket.count())));
   reduce_parts(matrices.elements, matrices.count);
   const std::int64_t rest = elements - matrices.elements;
   const bool alone = matrices.vectors > 0 && reduced_bytes(s, rest / matrices.vectors) >= s.bucket;

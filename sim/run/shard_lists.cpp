@@ -12,7 +12,7 @@ std::int64_t copies_of_part(const CollectiveSite& site, const Machine& machine) 
 }  // namespace
 
 ShardLists list_shards(const CollectiveSite& site, std::size_t ranks, const Machine& machine) {
-  constexpr Duration kCall = Duration::nanoseconds(6500);
+  constexpr Duration kCall = Duration::nanoseconds(7500);
   const std::int64_t copies = copies_of_part(site, machine);
   if (copies == 0) return {};
   plan::Kernel kernel{.op = plan::OpClass::kElementwise, .read = site.bytes * copies, .written = site.bytes * copies};

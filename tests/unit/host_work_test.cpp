@@ -77,7 +77,7 @@ TEST_CASE("host work: cores draw a share of the memory's bandwidth, which worker
   CHECK(simulate(cores(1'000'000'000), 2, topology::test::nvswitch_box(), true).step == run::kCopyLatency + 20000_us);
 }
 
-// Two kernels for each of eight ranks: 16 calls of 6.5 us for the host before each of two reductions is issued, 16 kernels before the last begins.
+// Two kernels for each of eight ranks: 16 calls of 7.5 us for the host before each of two reductions is issued, 16 kernels before the last begins.
 // All-gathers have none, but those of their own.
 TEST_CASE("host work: a framework that lists each rank's part of the gradients") {
   const gpu::GpuModel model{gpu::testing::round_gpu()};
@@ -95,9 +95,9 @@ TEST_CASE("host work: a framework that lists each rank's part of the gradients")
   };
   plan::Kernel kernels{.read = Bytes{16}, .written = Bytes{16}};
   kernels.launches = 16;
-  CHECK(step(plan::CollectiveKind::kReduceScatter, 2) - step(plan::CollectiveKind::kReduceScatter, 0) == 6500_ns * 32 + model.time(kernels));
+  CHECK(step(plan::CollectiveKind::kReduceScatter, 2) - step(plan::CollectiveKind::kReduceScatter, 0) == 7500_ns * 32 + model.time(kernels));
   CHECK(step(plan::CollectiveKind::kAllGather, 2) == step(plan::CollectiveKind::kAllGather, 0));
-  CHECK(step(plan::CollectiveKind::kAllGather, 0, 2) - step(plan::CollectiveKind::kAllGather, 0) == 6500_ns * 32 + model.time(kernels));
+  CHECK(step(plan::CollectiveKind::kAllGather, 0, 2) - step(plan::CollectiveKind::kAllGather, 0) == 7500_ns * 32 + model.time(kernels));
 }
 
 TEST_CASE("host work: a kernel runs beside a copy") {

@@ -53,9 +53,12 @@ TEST_CASE("truth rows: DeepSpeed gathers a matrix when its module runs") {
   const Recipe azure = recipe_of({.framework = "DeepSpeed ZeRO-3 + Megatron", .source = "DeepSpeed blog 2022-07-26 Azure Megatron-DeepSpeed"});
   CHECK(azure.copies_per_shard == 2);
   CHECK(azure.bucket_elements == 90'000'000);
-  const Recipe early = recipe_of({.framework = "DeepSpeed ZeRO-3", .source = "Narayanan et al. SC21 Table 2 (2104.04473)"});
+  const Recipe early = recipe_of({.framework = "DeepSpeed ZeRO-3", .source = "Narayanan et al. SC21 Table 2 (2104.04473)", .zero = 3});
   CHECK(early.gathers_wait);
   CHECK(early.copies_per_gathered_shard == 1);
+  const Recipe sharded_states = recipe_of({.framework = "Megatron-DeepSpeed", .source = "bigscience-workshop/bigscience", .zero = 1});
+  CHECK_FALSE(sharded_states.gathers_wait);
+  CHECK(sharded_states.bucket_elements == 500'000'000);
   CHECK_FALSE(recipe_of({.framework = "Megatron-LM", .source = "Narayanan et al. SC21 Table 2 (2104.04473)"}).gathers_wait);
   CHECK(recipe_of({.framework = "DeepSpeed ZeRO-3 + Megatron", .source = "deepspeedai/DeepSpeed issue #1776"}).copies_per_shard == 0);
 }
